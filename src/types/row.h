@@ -1,0 +1,100 @@
+#pragma once
+#include <arrow/type_fwd.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "types/schema.h"
+
+namespace sluice::types {
+
+enum class RowFormat : uint8_t { kCompacted, kIndexed };
+
+/// Rows in one of Fluss's binary layouts, for columns of given types.
+///
+/// Format: COMPACTED and INDEXED rows (reference 5.4). Source: CompactedRowWriter, IndexedRowWriter of the Java side.
+/// Immutable, so any thread may use it.
+class RowCodec {
+ public:
+  RowCodec(RowFormat format, std::vector<DataTypePtr> columns);
+
+  /// Encode rows [from, from + count) of `batch`, whose columns match the codec's in order and Arrow type.
+  Status Encode(const arrow::RecordBatch& batch, int64_t from, int64_t count, std::vector<std::string>* out) const;
+
+  /// Decode rows into one batch with one Arrow column per codec column.
+  /// Errors: kCorruptRecord when a row ends early, names the column.
+  Result<std::shared_ptr<arrow::RecordBatch>> Decode(std::span<const std::string_view> rows) const;
+
+  /// Take a row apart: the encoded bytes of each column, nullopt = NULL. Views into `row`.
+  Result<std::vector<std::optional<std::string_view>>> Split(std::string_view row) const;
+  /// Put a row together from such parts.
+  std::string Join(std::span<const std::optional<std::string_view>> parts) const;
+
+  RowFormat format() const { return format_; }
+  const std::vector<DataTypePtr>& columns() const { return columns_; }
+
+ private:
+  RowFormat format_;
+  std::vector<DataTypePtr> columns_;
+};
+
+/// Which bytes stand for a key (reference 5.5).
+enum class KeyFormat : uint8_t { kCompacted, kPaimon, kIceberg };
+
+/// Encode keys: the chosen columns of a batch, one byte string per row.
+///
+/// Errors: kInvalidTable for a type that the format refuses; a NULL in a column is refused unless `null_allowed`
+/// (append tables hash NULL as Paimon does).
+class KeyEncoder {
+ public:
+  static Result<KeyEncoder> Make(KeyFormat format, std::vector<DataTypePtr> columns, bool null_allowed);
+  /// `columns` are positions in `batch`.
+  Status Encode(const arrow::RecordBatch& batch, std::span<const int> columns, std::vector<std::string>* out) const;
+
+ private:
+  KeyFormat format_;
+  std::vector<DataTypePtr> columns_;
+  bool null_allowed_;
+  KeyEncoder(KeyFormat format, std::vector<DataTypePtr> columns, bool null_allowed)
+      : format_(format), columns_(std::move(columns)), null_allowed_(null_allowed) {}
+};
+
+/// How a table encodes its keys, from its descriptor alone (reference 5.5 "Which encoder").
+struct KeyPlan {
+  KeyFormat bucket_key_format;
+  KeyFormat primary_key_format;
+  std::vector<std::string> bucket_keys;           ///< Empty = no bucket key.
+  std::vector<std::string> physical_primary_key;  ///< Empty = append table.
+  std::string lake_format;                        ///< `table.datalake.format`, empty = none.
+};
+Result<KeyPlan> PlanKeys(const TableDescriptor& descriptor);
+
+/// Bucket of an encoded bucket key. `lake_format`: "", "paimon", "iceberg", "lance".
+int32_t BucketOf(std::string_view lake_format, std::string_view encoded_key, int32_t bucket_count);
+
+/// Murmur hash of Paimon and Flink over the bytes, words first (reference 5.6, first stage).
+int32_t PaimonHash(std::string_view bytes);
+
+/// A Paimon BinaryRow (no arity prefix) of one row of `batch`: the columns at the given positions (paimon-format 4.4).
+/// Also the ALIGNED row of Fluss's statistics.
+class BinaryRowEncoder {
+ public:
+  explicit BinaryRowEncoder(std::vector<DataTypePtr> columns);
+  Status Encode(const arrow::RecordBatch& batch, std::span<const int> columns, int64_t row, std::string* out) const;
+
+ private:
+  std::vector<DataTypePtr> columns_;
+};
+
+/// Decode BinaryRows (no arity prefix) into one batch.
+Result<std::shared_ptr<arrow::RecordBatch>> DecodeBinaryRows(const std::vector<DataTypePtr>& columns,
+                                                              std::span<const std::string_view> rows);
+
+/// Text form of partition values (reference 7.5): the value of row `row` of an array of type `type`, and back.
+Result<std::string> PartitionText(const DataType& type, const arrow::Array& array, int64_t row);
+Result<std::shared_ptr<arrow::Array>> PartitionValue(const DataType& type, std::string_view text);
+
+}  // namespace sluice::types
