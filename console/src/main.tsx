@@ -1,0 +1,32 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import "./style.css";
+import { TablesPage } from "./tables-page";
+import { say, type Language } from "./text";
+
+function storedLanguage(): Language {
+  return localStorage.getItem("language") === "en" ? "en" : "zh";
+}
+
+function App() {
+  const [language, setLanguage] = useState<Language>(storedLanguage);
+  useEffect(() => {
+    localStorage.setItem("language", language);
+    document.documentElement.lang = language;
+  }, [language]);
+  return (
+    <>
+      <header>
+        <h1>
+          Sluice <span>{say(language, "title")}</span>
+        </h1>
+        <button type="button" onClick={() => setLanguage(language === "zh" ? "en" : "zh")}>
+          {say(language, "switch")}
+        </button>
+      </header>
+      <TablesPage language={language} />
+    </>
+  );
+}
+
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Pack the release layout into dist/sluice-VERSION-linux-x86_64.tar.gz.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+version=$(sed -n 's/^project(sluice VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+name=sluice-$version-linux-x86_64
+scripts/install-deps.sh
+scripts/build-console.sh
+scripts/build.sh release sluice_app
+rm -rf "dist/$name"
+scripts/layout.sh build/release "dist/$name"
+cp LICENSE README.md "dist/$name/"
+# Debian libraries that another machine may lack go along.
+ldd "dist/$name/bin/sluice" | awk '$3 ~ /^\/(usr\/)?lib/ {print $3}' |
+  grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "dist/$name/lib/"
+tar -C dist -czf "dist/$name.tar.gz" "$name"
+echo "dist/$name.tar.gz"
