@@ -1,0 +1,128 @@
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "types/schema.h"
+
+namespace sluice::meta {
+
+/// Who holds a bucket. Source: the assignment and leader_isr nodes (reference 9.1, 9.3).
+struct BucketState {
+  std::vector<int32_t> replicas;
+  int32_t leader = -1;  ///< Server id, -1 = none.
+  std::vector<int32_t> isr;
+  int32_t leader_epoch = 0;
+  int32_t bucket_epoch = 0;
+  int32_t coordinator_epoch = 0;  ///< Of the coordinator that wrote this.
+  bool operator==(const BucketState&) const = default;
+};
+
+/// A bucket within a known table.
+struct PartitionBucket {
+  std::optional<int64_t> partition_id;
+  int32_t bucket = 0;
+  auto operator<=>(const PartitionBucket&) const = default;
+};
+/// Log end offsets (exclusive) that a lake snapshot holds; buckets without data are left out.
+using BucketOffsets = std::map<PartitionBucket, int64_t>;
+
+/// One lake snapshot that the coordinator knows (reference 8.4).
+struct LakeSnapshot {
+  int64_t snapshot_id = -1;
+  std::string tiered_offsets_path;
+  std::string readable_offsets_path;              ///< Empty = not readable yet.
+  std::shared_ptr<const BucketOffsets> tiered;    ///< Never null.
+  std::shared_ptr<const BucketOffsets> readable;  ///< Null = not readable yet.
+};
+
+struct PartitionState {
+  types::PartitionInfo info;
+  std::string remote_data_dir;
+  std::vector<BucketState> buckets;  ///< Index = bucket.
+};
+using PartitionPtr = std::shared_ptr<const PartitionState>;
+
+struct TableState {
+  types::TableInfo info;  ///< With the latest schema.
+  std::map<int32_t, std::shared_ptr<const types::Schema>> schemas;
+  std::vector<BucketState> buckets;                ///< Index = bucket; empty for a partitioned table.
+  std::map<std::string, PartitionPtr> partitions;  ///< By name.
+  std::vector<LakeSnapshot> lake_snapshots;        ///< Snapshot ids ascending.
+
+  bool partitioned() const { return info.descriptor.partitioned(); }
+  /// Buckets of the table, or of each of its partitions.
+  int32_t bucket_count() const { return info.descriptor.bucket_count.value_or(1); }
+  bool lake_enabled() const { return info.descriptor.Property("table.datalake.enabled", "false") == "true"; }
+  /// Null when there is none.
+  const PartitionState* FindPartition(std::string_view name) const;
+  const PartitionState* FindPartition(int64_t partition_id) const;
+  const BucketState* FindBucket(const PartitionBucket& bucket) const;
+  /// Visit every bucket of the table and its partitions.
+  void ForEachBucket(const std::function<void(const types::BucketId&, const PartitionState*, const BucketState&)>& visit)
+      const;
+  const LakeSnapshot* LatestLakeSnapshot() const;
+  /// The newest snapshot that has readable offsets.
+  const LakeSnapshot* ReadableLakeSnapshot() const;
+  const LakeSnapshot* FindLakeSnapshot(int64_t snapshot_id) const;
+};
+using TablePtr = std::shared_ptr<const TableState>;
+
+/// A view; its definition is opaque here (the SQL side writes and reads it).
+struct ViewInfo {
+  types::TablePath path;
+  std::string definition;
+  int64_t created_ms = 0;
+};
+
+struct DatabaseState {
+  std::string name;
+  types::DatabaseDescriptor descriptor;
+  int64_t created_ms = 0;
+  int64_t modified_ms = 0;
+  std::map<std::string, TablePtr> tables;
+  std::map<std::string, ViewInfo> views;
+};
+using DatabasePtr = std::shared_ptr<const DatabaseState>;
+
+/// A DDL that changes the lake first: written before, removed by the change itself, finished or undone at start.
+struct DdlIntent {
+  int64_t id = 0;
+  std::string kind;  ///< "create_table" or "alter_table".
+  types::TablePath path;
+  std::string payload;  ///< JSON of the coordinator.
+};
+
+/// Everything the catalog knows at one moment. Immutable, so any thread may read it.
+struct CatalogState {
+  int64_t revision = 0;  ///< Grows with every change.
+  int32_t coordinator_epoch = 0;
+  std::map<std::string, DatabasePtr> databases;
+  std::unordered_map<int64_t, TablePtr> tables_by_id;
+  std::unordered_map<int64_t, int64_t> table_of_partition;  ///< Partition id → table id.
+  std::vector<DdlIntent> intents;
+
+  // Null when there is none.
+  const DatabaseState* FindDatabase(std::string_view name) const;
+  TablePtr FindTable(const types::TablePath& path) const;
+  TablePtr FindTable(int64_t table_id) const;
+  /// The table that holds a partition.
+  TablePtr FindTableOfPartition(int64_t partition_id) const;
+  const ViewInfo* FindView(const types::TablePath& path) const;
+
+  // As above, with the protocol's error when it is missing.
+  Result<DatabasePtr> Database(const std::string& name) const;         ///< kDatabaseNotExist.
+  Result<TablePtr> Table(const types::TablePath& path) const;          ///< kTableNotExist.
+  Result<TablePtr> Table(int64_t table_id) const;                      ///< kTableNotExist.
+  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id, int32_t schema_id) const;  ///< kSchemaNotExist.
+};
+using CatalogStatePtr = std::shared_ptr<const CatalogState>;
+
+}  // namespace sluice::meta
