@@ -1,0 +1,186 @@
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "io/clock.h"
+#include "io/file.h"
+#include "io/payload.h"
+
+namespace sluice::log {
+
+class FileCache;
+class LogState;
+class Segment;
+class WriterStates;
+
+struct LogOptions {
+  uint64_t segment_bytes = 1u << 30;    ///< A batch that would pass this opens a new segment.
+  uint32_t index_interval_bytes = 4096; ///< Log bytes between two index entries.
+  int64_t writer_expiry_ms = int64_t{7} * 24 * 3600 * 1000;
+  size_t loaded_indexes_max = 4;        ///< Closed segments whose indexes stay in memory.
+  FileCache* files = nullptr;           ///< Open files of the whole shard; null: a small cache of its own.
+};
+
+/// One bucket's log: batches with dense offsets, in segments, with the memory of who wrote them.
+///
+/// An appended batch is in the page cache when the call returns: the end of this process loses nothing. `Flush`
+/// makes it survive a power loss.
+/// Format: docs/formats/log.md; folder of `.log`, `.index`, `.timeindex` and `.writer_snapshot` files.
+/// Threads: confined to the shard that owns the bucket, except PendingFlush::Run.
+class Log {
+ public:
+  /// Values of Open's `recovery_point`: nothing, or everything, is known to be whole.
+  static constexpr int64_t kScanAll = -1;
+  static constexpr int64_t kCleanlyClosed = std::numeric_limits<int64_t>::max();
+
+  struct Appended {
+    int64_t base_offset;
+    int64_t last_offset;
+    int64_t commit_timestamp_ms;
+    bool duplicate;  ///< Every batch had been appended before; these are its offsets then.
+  };
+  struct Slice {
+    std::vector<io::Payload::FileRange> ranges;
+    uint64_t size_bytes = 0;
+    int64_t first_offset = 0;  ///< Base of the first batch, at or below the offset asked for.
+    int64_t next_offset = 0;   ///< Where the next read goes on.
+  };
+  struct SegmentInfo {
+    int64_t base_offset;
+    int64_t end_offset;
+    uint64_t size_bytes;
+  };
+  /// What may go. Oldest segments first, never past the high watermark, never the newest segment.
+  struct Retention {
+    int64_t delete_before_ms = std::numeric_limits<int64_t>::min();  ///< Newest record older than this.
+    int64_t floor_offset = std::numeric_limits<int64_t>::max();      ///< Records at and after it stay.
+    size_t segments_min = 1;
+    bool roll_active = false;  ///< Close the newest segment first when all of it has expired.
+  };
+
+  /// What a flush has to sync, taken at one moment of the log.
+  class PendingFlush {
+   public:
+    /// Wait for the device. Any thread; the log may go on meanwhile.
+    Status Run() const;
+
+   private:
+    friend class Log;
+    io::FileSystem* files_ = nullptr;
+    std::string folder_;
+    std::vector<std::shared_ptr<io::File>> dirty_;
+    bool folder_dirty_ = false;
+    std::string writer_snapshot_;
+    int64_t offset_ = 0;
+    uint64_t truncations_ = 0;
+  };
+
+  /// Open or create the log in `folder`. What lies below `recovery_point` is trusted; what lies above is checked
+  /// batch by batch and cut at the first that is torn. Writer states and indexes are brought up to the end.
+  /// Errors: kCorruptRecord, naming file and offset, when bytes below the recovery point are damaged or gone.
+  static Result<std::unique_ptr<Log>> Open(io::FileSystem& file_system, io::Clock& clock, std::string folder,
+                                           LogOptions options, int64_t recovery_point);
+  ~Log();
+
+  /// Append one or several whole batches: all or none. Offsets and commit timestamp are stamped on the way; the
+  /// timestamp is the clock's, but never below one already in the log. A batch that its writer sent before is
+  /// not appended again.
+  /// Errors: kCorruptRecord (format, CRC); kOutOfOrderSequence; kLogStorage when the disk fails.
+  Result<Appended> AppendAsLeader(std::string_view batches, int32_t leader_epoch);
+
+  /// Append batches as the leader stamped them.
+  /// Errors: as above; kDuplicateSequence; kLogOffsetOutOfRange when they do not start at end_offset().
+  Status AppendAsFollower(std::string_view batches);
+
+  /// Find whole batches, from the one that contains `offset` up to `max_bytes` and below `upper_offset`
+  /// (exclusive). With `at_least_one` the first batch may be larger than `max_bytes`.
+  /// Errors: kLogOffsetOutOfRange outside [start_offset, end_offset].
+  Result<Slice> Read(int64_t offset, uint64_t max_bytes, int64_t upper_offset, bool at_least_one);
+
+  /// Base offset of the first batch committed at or after `timestamp_ms`, end_offset() when there is none.
+  Result<int64_t> OffsetOfTimestamp(int64_t timestamp_ms);
+  /// Commit timestamp of the batch that contains `offset`; none at the end of the log.
+  Result<std::optional<int64_t>> TimestampOf(int64_t offset);
+
+  /// Drop everything at and after `offset`, which must be a batch boundary (else the whole batch goes).
+  Status TruncateTo(int64_t offset);
+  /// Drop everything; the next record gets `offset`.
+  Status TruncateFullyAndStartAt(int64_t offset);
+  /// Start a new segment, unless the newest is empty.
+  Status Roll();
+  /// Delete closed segments as `policy` allows; returns how many went.
+  Result<size_t> DeleteSegments(const Retention& policy);
+  /// Forget writers that have been silent for longer than the expiry.
+  void ExpireWriters();
+
+  /// Make everything appended so far durable, then raise recovery_point(): the three calls below in one.
+  Status Flush();
+  Result<PendingFlush> BeginFlush();
+  Status FinishFlush(const PendingFlush& flush);
+  /// Flush and write the writer states, so that Open(kCleanlyClosed) reads almost nothing.
+  Status Close();
+
+  int64_t start_offset() const { return start_offset_; }
+  int64_t end_offset() const { return end_offset_; }
+  /// What readers may see; starts at start_offset() after Open, moved by the replica.
+  int64_t high_watermark() const { return high_watermark_; }
+  /// Raise the high watermark to `offset`, within the log; lower values change nothing.
+  void AdvanceHighWatermark(int64_t offset);
+  /// Records below it survive a power loss. It falls with TruncateTo.
+  int64_t recovery_point() const { return recovery_point_; }
+  /// -1 while the log is empty.
+  int64_t largest_timestamp_ms() const { return largest_timestamp_ms_; }
+  int32_t leader_epoch() const;
+  uint64_t size_bytes() const;
+  std::vector<SegmentInfo> Segments() const;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  struct Recovery;
+  struct Plan;
+  struct Planned;
+
+  Log(io::FileSystem& file_system, io::Clock& clock, std::string folder, LogOptions options);
+
+  Status Recover(int64_t recovery_point);
+  Status LoadSegments();
+  Status RecoverSegment(size_t index, Recovery* recovery);
+  Status DropDamagedTail(size_t index, uint64_t position_bytes);
+  Status StartSegment(int64_t base_offset);
+  Status WritePlan(const Plan& plan);
+  Status UndoAppend(Status cause, int64_t end_offset);
+  Status SaveWriterSnapshot(int64_t offset, const std::string& json);
+  Status RemoveWriterSnapshots(int64_t from, int64_t to);
+  Status Usable() const;
+  size_t SegmentIndexOf(int64_t offset) const;
+  Result<Segment*> Loaded(size_t index);
+
+  io::FileSystem& file_system_;
+  io::Clock& clock_;
+  const std::string folder_;
+  const LogOptions options_;
+  std::unique_ptr<FileCache> own_files_;  // Used when the options name none.
+  FileCache* files_;
+  std::unique_ptr<LogState> state_;
+  std::unique_ptr<WriterStates> writers_;
+  std::vector<std::unique_ptr<Segment>> segments_;  // By base offset without gaps; never empty; the last is appended to.
+  std::vector<int64_t> loaded_;                     // Base offsets of closed segments with loaded indexes, oldest use first.
+  std::vector<int64_t> dirty_;                      // Base offsets of segments written since the last flush.
+  std::vector<int64_t> snapshots_;                  // Offsets of the writer snapshot files, ascending.
+  bool folder_dirty_ = true;
+  bool broken_ = false;  // A failed append could not be undone; only reopening helps.
+  int64_t start_offset_ = 0;
+  int64_t end_offset_ = 0;
+  int64_t high_watermark_ = 0;
+  int64_t recovery_point_ = 0;
+  int64_t largest_timestamp_ms_ = -1;
+  uint64_t truncations_ = 0;  // Flushes begun before the last truncation prove nothing.
+};
+
+}  // namespace sluice::log
