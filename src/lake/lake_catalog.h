@@ -1,0 +1,70 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/clock.h"
+#include "io/file.h"
+#include "io/random.h"
+#include "lake/lake_table.h"
+
+namespace sluice::lake {
+
+/// One change of a lake table, as Fluss makes them.
+struct LakeChange {
+  enum class Kind { kAddColumn, kSetOption, kResetOption };
+  Kind kind = Kind::kSetOption;
+  types::Column column;  ///< kAddColumn: nullable; goes to the end, in front of the system columns.
+  std::string key;       ///< Fluss property: "table.…", "paimon.…" or the user's own.
+  std::string value;     ///< kSetOption.
+
+  static LakeChange AddColumn(types::Column column);
+  static LakeChange SetOption(std::string key, std::string value);
+  static LakeChange ResetOption(std::string key);
+};
+
+struct LakeCatalogOptions {
+  std::string format = "paimon";
+  std::map<std::string, std::string> properties;  ///< `datalake.paimon.*` without that prefix: metastore, warehouse.
+  io::FileSystem* files = nullptr;
+  io::Clock* clock = nullptr;
+  io::Random* random = nullptr;  ///< Called from any thread.
+};
+
+/// The catalog of a warehouse, as the coordinator (DDL), tiering and SQL use it.
+///
+/// Threads: any.
+class LakeCatalog {
+ public:
+  /// Errors: kInvalidConfig naming the property: unknown format or metastore, no warehouse, warehouse that cannot be written.
+  static Result<std::unique_ptr<LakeCatalog>> Open(LakeCatalogOptions options);
+  virtual ~LakeCatalog() = default;
+
+  /// Check what the lake refuses in a table descriptor, without touching files.
+  /// Errors: kInvalidConfig for options that only the system sets, kInvalidTable for system column names and types or
+  /// keys that the lake cannot hold.
+  virtual Status Validate(const types::TableDescriptor& descriptor) const = 0;
+
+  enum class Taken { kCreated, kExisted };
+  /// Create the lake table of a Fluss table, or take up an existing one that agrees with it and holds nothing. The
+  /// bucket count must be set. Repeating it is harmless.
+  /// Errors: as Validate; kLakeTableAlreadyExist when a table is there that does not agree, or (`must_be_empty`) has a
+  /// snapshot; names the path and the difference.
+  virtual Result<Taken> CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                                    bool must_be_empty) = 0;
+  /// Apply changes as one new schema. A change that is already there is left out, so a half-done DDL can be repeated.
+  /// Errors: kTableNotExist; kInvalidAlterTable; kInvalidConfig for options that may not change.
+  virtual Status AlterTable(const types::TablePath& path, const std::vector<LakeChange>& changes) = 0;
+  /// Undo CreateTable: remove the table if it has no snapshot; true when it is gone.
+  virtual Result<bool> RemoveEmptyTable(const types::TablePath& path) = 0;
+
+  virtual Result<bool> TableExists(const types::TablePath& path) = 0;
+  /// Errors: kTableNotExist.
+  virtual Result<std::unique_ptr<LakeTable>> OpenTable(const types::TablePath& path) = 0;
+  virtual Result<std::vector<std::string>> ListDatabases() = 0;
+  virtual Result<std::vector<std::string>> ListTables(const std::string& database) = 0;
+  virtual const std::string& warehouse() const = 0;
+};
+
+}  // namespace sluice::lake
