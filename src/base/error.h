@@ -134,7 +134,7 @@ void LogIfError(const Status& status, std::string_view what);
 // The same inside a coroutine that returns Result<T> or Status.
 #define CO_RETURN_NOT_OK(expr)                         \
   do {                                                 \
-    ::arrow::Status sluice_status_ = ::arrow::internal::GenericToStatus(expr); \
+    ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr); \
     if (!sluice_status_.ok()) co_return sluice_status_; \
   } while (false)
 #define SLUICE_CONCAT_(a, b) a##b

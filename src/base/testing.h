@@ -7,12 +7,12 @@
 // Assertions over Status and Result, for tests only.
 #define ASSERT_OK(expr)                                                              \
   do {                                                                               \
-    const ::arrow::Status sluice_status_ = ::arrow::internal::GenericToStatus(expr); \
+    const ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr); \
     ASSERT_TRUE(sluice_status_.ok()) << sluice_status_.ToString();                   \
   } while (false)
 #define EXPECT_OK(expr)                                                              \
   do {                                                                               \
-    const ::arrow::Status sluice_status_ = ::arrow::internal::GenericToStatus(expr); \
+    const ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr); \
     EXPECT_TRUE(sluice_status_.ok()) << sluice_status_.ToString();                   \
   } while (false)
 #define ASSERT_OK_AND_ASSIGN(lhs, rexpr) \
@@ -24,7 +24,7 @@
 /// The expression fails with this protocol code.
 #define EXPECT_CODE(expected, expr)                                                    \
   do {                                                                                 \
-    const ::arrow::Status sluice_status_ = ::arrow::internal::GenericToStatus(expr);   \
+    const ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr);   \
     EXPECT_EQ(::sluice::NameOf(expected), ::sluice::NameOf(::sluice::CodeOf(sluice_status_))) \
         << sluice_status_.ToString();                                                  \
   } while (false)
