@@ -1,5 +1,6 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/metrics.h"
 #include "base/testing.h"
 
 namespace sluice {
@@ -45,6 +46,19 @@ TEST(ErrorTest, CarriesItsCode) {
   EXPECT_EQ(status.message(), "unknown table table=db.t");
   EXPECT_EQ(CodeOf(Status::OK()), ErrorCode::kNone);
   EXPECT_EQ(CodeOf(Status::IOError("x")), ErrorCode::kUnknownServer);
+}
+
+TEST(MetricsTest, GroupsSamplesOfOneNameAndEscapesLabels) {
+  MetricRegistry registry;
+  registry.AddSource([](std::vector<MetricSample>* out) {
+    out->push_back({"sluice_rows_total", "Rows.", MetricSample::Kind::kCounter, {{"table", "a\"b"}}, 3});
+    out->push_back({"sluice_lag_seconds", "Lag.", MetricSample::Kind::kGauge, {}, 0.5});
+    out->push_back({"sluice_rows_total", "Rows.", MetricSample::Kind::kCounter, {{"table", "c"}}, 4});
+  });
+  EXPECT_EQ(registry.PrometheusText(),
+            "# HELP sluice_lag_seconds Lag.\n# TYPE sluice_lag_seconds gauge\nsluice_lag_seconds 0.5\n"
+            "# HELP sluice_rows_total Rows.\n# TYPE sluice_rows_total counter\n"
+            "sluice_rows_total{table=\"a\\\"b\"} 3\nsluice_rows_total{table=\"c\"} 4\n");
 }
 
 }  // namespace sluice

@@ -1,0 +1,62 @@
+#include "gateway/overview.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::gateway {
+namespace {
+
+template <typename T>
+nlohmann::json OrNull(const std::optional<T>& value) {
+  return value.has_value() ? nlohmann::json(*value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json ToJson(const TableStatus& table, double rows_per_second) {
+  return {{"database", table.database},
+          {"table", table.table},
+          {"kind", table.has_primary_key ? "primary-key" : "log"},
+          {"buckets", table.buckets},
+          {"rows_per_second", rows_per_second},
+          {"log_end_offset", table.log_end_offset},
+          {"lake_enabled", table.lake_enabled},
+          {"lake_offset", OrNull(table.lake_offset)},
+          {"lake_snapshot_id", OrNull(table.lake_snapshot_id)},
+          {"lag_rows", OrNull(table.lag_rows)},
+          {"lag_ms", OrNull(table.lag_ms)},
+          {"freshness_ms", OrNull(table.freshness_ms)},
+          {"state", table.state},
+          {"reason", table.reason}};
+}
+
+}  // namespace
+
+double Overview::RowsPerSecond(const TableStatus& table, int64_t now_ms) {
+  auto& samples = samples_[table.database + "." + table.table];
+  // A table made anew under the same name starts from zero.
+  if (!samples.empty() && samples.back().log_end_offset > table.log_end_offset) samples.clear();
+  samples.push_back({now_ms, table.log_end_offset});
+  while (samples.size() > 2 && samples[1].time_ms <= now_ms - kRateWindowMs) samples.pop_front();
+  const int64_t passed_ms = now_ms - samples.front().time_ms;
+  if (passed_ms <= 0) return 0;
+  return static_cast<double>(table.log_end_offset - samples.front().log_end_offset) * 1000.0 /
+         static_cast<double>(passed_ms);
+}
+
+Result<std::string> Overview::Json() {
+  const std::lock_guard lock(mutex_);
+  const int64_t now_ms = clock_.NowMs();
+  if (answered_ms_ >= 0 && now_ms - answered_ms_ < kReuseMs) return answer_;
+  ASSIGN_OR_RAISE(const auto tables, source_.Tables());
+  nlohmann::json document = {{"revision", ++revision_},
+                             {"time_ms", now_ms},
+                             {"version", version_},
+                             {"uptime_ms", now_ms - started_ms_},
+                             {"tables", nlohmann::json::array()}};
+  for (const TableStatus& table : tables) {
+    document["tables"].push_back(ToJson(table, RowsPerSecond(table, now_ms)));
+  }
+  answered_ms_ = now_ms;
+  answer_ = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return answer_;
+}
+
+}  // namespace sluice::gateway

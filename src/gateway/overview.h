@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "io/clock.h"
+
+namespace sluice::gateway {
+
+/// One table as the console shows it. Offsets are sums over its buckets.
+struct TableStatus {
+  std::string database;
+  std::string table;
+  bool has_primary_key = false;
+  int32_t buckets = 0;
+  int64_t log_end_offset = 0;  ///< Sum of the high watermarks.
+  bool lake_enabled = false;
+  std::optional<int64_t> lake_offset;  ///< Sum of the offsets in the lake, none before the first commit.
+  std::optional<int64_t> lake_snapshot_id;
+  std::optional<int64_t> lag_rows;     ///< Set when the lake is enabled, as the next two.
+  std::optional<int64_t> lag_ms;       ///< Age of the oldest row not in the lake, 0 when there is none.
+  std::optional<int64_t> freshness_ms;
+  std::string state;                   ///< SCHEDULED, PENDING, TIERING, TIERED, FAILED, CANCELED.
+  std::string reason;                  ///< Why it failed or is late.
+};
+
+/// Where the figures come from.
+class StatusSource {
+ public:
+  virtual ~StatusSource() = default;
+  /// All tables by name. Threads: any; may wait for servers.
+  virtual Result<std::vector<TableStatus>> Tables() = 0;
+};
+
+/// Answers of GET /api/v1/tables: the source's figures, rows/s measured between answers, and a revision that counts.
+///
+/// Answers within `kReuse` are the same, so that many open pages cost what one does. Threads: any.
+class Overview {
+ public:
+  static constexpr int64_t kReuseMs = 200;
+  static constexpr int64_t kRateWindowMs = 5000;
+
+  Overview(StatusSource& source, io::Clock& clock, std::string version)
+      : source_(source), clock_(clock), version_(std::move(version)), started_ms_(clock.NowMs()) {}
+
+  /// The JSON document.
+  Result<std::string> Json();
+
+ private:
+  struct Sample {
+    int64_t time_ms;
+    int64_t log_end_offset;
+  };
+  double RowsPerSecond(const TableStatus& table, int64_t now_ms);
+
+  StatusSource& source_;
+  io::Clock& clock_;
+  const std::string version_;
+  const int64_t started_ms_;
+  std::mutex mutex_;
+  std::map<std::string, std::deque<Sample>> samples_;
+  int64_t revision_ = 0;
+  int64_t answered_ms_ = -1;
+  std::string answer_;
+};
+
+}  // namespace sluice::gateway
