@@ -26,6 +26,9 @@ class Loop {
   virtual void Cancel(TimerId timer) = 0;
   virtual bool IsCurrent() const = 0;
   virtual Clock& clock() = 0;
+  /// Simulation, where whoever waits must turn the world: run its loops until `done()`. Nothing on a loop that has a
+  /// thread of its own.
+  virtual void RunUntil(const std::function<bool()>& done) { (void)done; }
 };
 
 /// Loops with a thread each, named `name`-0, -1, …; they run until the object goes.

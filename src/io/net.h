@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/payload.h"
 #include "io/task.h"
@@ -25,7 +26,9 @@ class Connection {
 
 class Listener {
  public:
-  virtual ~Listener() = default;  ///< Stops listening; accepted connections live on.
+  /// Stops listening; accepted connections live on. One that was accepted just before may still reach Accept on its
+  /// loop, so what Accept refers to is held by it (a shared_ptr) or outlives the loops.
+  virtual ~Listener() = default;
   virtual uint16_t port() const = 0;
 };
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <coroutine>
 #include <memory>
@@ -17,17 +18,27 @@ class Task;
 
 namespace internal {
 
+// Where a task and the coroutine that awaits it meet: the second one to arrive goes on with the awaiter. A task that
+// ends while it is being started returns into its awaiter, so a loop over tasks that never wait does not deepen the
+// stack (GCC makes no tail call out of a coroutine without optimisation, so symmetric transfer would).
+struct Meeting {
+  std::coroutine_handle<> continuation_;
+  std::atomic<bool> one_arrived_{false};
+  bool ArriveSecond() { return one_arrived_.exchange(true, std::memory_order_acq_rel); }
+};
+
 struct FinalAwaiter {
   bool await_ready() noexcept { return false; }
   template <typename Promise>
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> done) noexcept {
-    return done.promise().continuation_ ? done.promise().continuation_ : std::noop_coroutine();
+  void await_suspend(std::coroutine_handle<Promise> done) noexcept {
+    const std::coroutine_handle<> continuation = done.promise().continuation_;
+    if (done.promise().ArriveSecond()) continuation.resume();  // May destroy the frame of `done`.
   }
   void await_resume() noexcept {}
 };
 
 template <typename T>
-struct TaskPromise {
+struct TaskPromise : Meeting {
   Task<T> get_return_object();
   std::suspend_always initial_suspend() noexcept { return {}; }
   FinalAwaiter final_suspend() noexcept { return {}; }
@@ -36,18 +47,16 @@ struct TaskPromise {
     value_.emplace(std::forward<U>(value));
   }
   void unhandled_exception() noexcept { CHECK(false && "exception left a coroutine"); }
-  std::coroutine_handle<> continuation_;
   std::optional<T> value_;
 };
 
 template <>
-struct TaskPromise<void> {
+struct TaskPromise<void> : Meeting {
   Task<void> get_return_object();
   std::suspend_always initial_suspend() noexcept { return {}; }
   FinalAwaiter final_suspend() noexcept { return {}; }
   void return_void() {}
   void unhandled_exception() noexcept { CHECK(false && "exception left a coroutine"); }
-  std::coroutine_handle<> continuation_;
 };
 
 }  // namespace internal
@@ -71,9 +80,10 @@ class [[nodiscard]] Task {
   }
 
   bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
+  bool await_suspend(std::coroutine_handle<> caller) noexcept {
     handle_.promise().continuation_ = caller;
-    return handle_;
+    handle_.resume();
+    return !handle_.promise().ArriveSecond();  // From here on another thread may run `caller`, and this may be gone.
   }
   T await_resume() {
     if constexpr (!std::is_void_v<T>) return std::move(*handle_.promise().value_);
@@ -188,7 +198,7 @@ class Sleep {
   std::chrono::milliseconds delay_;
 };
 
-/// Run a task on `loop` and block this thread until it ends. Never call it on a loop's own thread.
+/// Run a task on `loop` and block this thread until it and its frame are gone. Never call it on a loop's own thread.
 template <typename T>
 T SyncWait(Loop& loop, Task<T> task) {
   CHECK(!loop.IsCurrent());
@@ -198,16 +208,20 @@ T SyncWait(Loop& loop, Task<T> task) {
     std::optional<T> value;
   };
   auto shared = std::make_shared<Shared>();
-  auto owned = std::make_shared<Task<T>>(std::move(task));
-  loop.Post([shared, owned] {
+  loop.Post([shared, owned = std::make_shared<Task<T>>(std::move(task))]() mutable {
     Spawn([](std::shared_ptr<Shared> out, std::shared_ptr<Task<T>> work) -> Task<void> {
-      T value = co_await *work;
+      std::optional<T> value;
+      {
+        // Its frame goes before the waiting thread goes on, which may destroy what the task's arguments refer to.
+        Task<T> running(std::move(*work));
+        value.emplace(co_await running);
+      }
       const std::lock_guard lock(out->mutex);
-      out->value.emplace(std::move(value));
+      out->value = std::move(value);
       out->done.notify_all();
-    }(shared, owned));
+    }(shared, std::move(owned)));
   });
-  owned.reset();
+  loop.RunUntil([&] { return shared->value.has_value(); });
   std::unique_lock lock(shared->mutex);
   shared->done.wait(lock, [&] { return shared->value.has_value(); });
   return std::move(*shared->value);
