@@ -1,0 +1,129 @@
+#include "app/sql_client.h"
+
+#include <httplib.h>
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::app {
+namespace {
+
+constexpr time_t kReadTimeoutSeconds = 24 * 3600;  // A statement may run for long.
+
+Status FromEvent(const nlohmann::json& event) {
+  const std::string code = event.value("code", "");
+  const std::string message = event.value("message", "the server gave no reason");
+  for (int32_t number = -1; number <= static_cast<int32_t>(ErrorCode::kHistoricalPartitionThrottled); ++number) {
+    if (NameOf(static_cast<ErrorCode>(number)) == code) return MakeError(static_cast<ErrorCode>(number), message);
+  }
+  return MakeError(ErrorCode::kUnknownServer, message);
+}
+
+// Cuts a stream of bytes into lines and parses each.
+class LineParser {
+ public:
+  explicit LineParser(const SqlClient::OnEvent& on_event) : on_event_(on_event) {}
+
+  bool Feed(const char* data, size_t size) {
+    pending_.append(data, size);
+    for (size_t end; (end = pending_.find('\n')) != std::string::npos;) {
+      const std::string line = pending_.substr(0, end);
+      pending_.erase(0, end + 1);
+      if (!TakeLine(line)) return false;
+    }
+    return true;
+  }
+
+  /// What the answer amounts to. `whole`: it came to its end.
+  Status Result(bool whole) const {
+    RETURN_NOT_OK(error_);
+    if (given_up_) return Status::Cancelled("statement given up");
+    if (!whole || !ended_) return Error(ErrorCode::kNetwork, "the server's answer broke off");
+    return Status::OK();
+  }
+
+ private:
+  bool TakeLine(const std::string& line) {
+    const auto event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object()) {
+      error_ = Error(ErrorCode::kNetwork, "the server answered with something else than JSON: ", line.substr(0, 200));
+      return false;
+    }
+    const std::string kind = event.value("kind", "");
+    if (kind == "error") {
+      error_ = FromEvent(event);
+      return false;
+    }
+    if (kind == "end") ended_ = true;
+    given_up_ = !on_event_(event);
+    return !given_up_;
+  }
+
+  const SqlClient::OnEvent& on_event_;
+  std::string pending_;
+  Status error_;
+  bool ended_ = false;
+  bool given_up_ = false;
+};
+
+}  // namespace
+
+struct SqlClient::State {
+  explicit State(const std::string& url) : http(url) {}
+  httplib::Client http;
+  std::string session;
+};
+
+SqlClient::SqlClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SqlClient::SqlClient(SqlClient&&) noexcept = default;
+SqlClient& SqlClient::operator=(SqlClient&&) noexcept = default;
+
+SqlClient::~SqlClient() {
+  if (state_ != nullptr && !state_->session.empty()) state_->http.Delete("/api/v1/sessions/" + state_->session);
+}
+
+Result<SqlClient> SqlClient::Connect(const std::string& url) {
+  auto state = std::make_unique<State>(url);
+  if (!state->http.is_valid()) return Error(ErrorCode::kInvalidConfig, "not a URL of the form http://HOST:PORT url=", url);
+  state->http.set_read_timeout(kReadTimeoutSeconds);
+  state->http.set_keep_alive(true);
+  const auto answer = state->http.Post("/api/v1/sessions");
+  if (!answer) return Error(ErrorCode::kNetwork, "no server answers url=", url);
+  const auto body = nlohmann::json::parse(answer->body, nullptr, false);
+  if (answer->status != 200 || !body.is_object() || !body.contains("id")) {
+    return Error(ErrorCode::kNetwork, "the server refuses a session url=", url, " status=", answer->status);
+  }
+  state->session = body["id"].get<std::string>();
+  return SqlClient(std::move(state));
+}
+
+Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
+  const nlohmann::json body = {{"sql", sql}, {"session", state_->session}};
+  LineParser parser(on_event);
+  httplib::Request request;
+  request.method = "POST";
+  request.path = "/api/v1/sql";
+  request.headers = {{"Content-Type", "application/json"}};
+  request.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string refusal;  // The body of an answer that is not a stream of events.
+  int status = 0;
+  request.response_handler = [&status](const httplib::Response& response) {
+    status = response.status;
+    return true;
+  };
+  request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+    if (status == 200) return parser.Feed(data, size);
+    refusal.append(data, size);
+    return true;
+  };
+  httplib::Response response;
+  httplib::Error error = httplib::Error::Success;
+  const bool whole = state_->http.send(request, response, error);
+  if (status != 0 && status != 200) {
+    const auto event = nlohmann::json::parse(refusal, nullptr, false);
+    if (event.is_object()) return FromEvent(event);
+    return Error(ErrorCode::kNetwork, "the server refuses the statement status=", status);
+  }
+  return parser.Result(whole);
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,174 @@
+#include "app/sql_printer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace sluice::app {
+namespace {
+
+using nlohmann::json;
+
+// Text of a cell: strings as they are, all else as JSON.
+std::string CellText(const json& cell) {
+  if (cell.is_string()) return cell.get<std::string>();
+  return cell.dump();
+}
+
+// Columns on a terminal: continuation bytes take none, wide East Asian characters two.
+size_t DisplayWidth(const std::string& text) {
+  size_t width = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    if ((byte & 0xc0) == 0x80) continue;
+    const bool wide = byte >= 0xe3 && byte <= 0xef;  // U+3000 to U+FFFF, near enough.
+    width += wide ? 2 : 1;
+  }
+  return width;
+}
+
+class TablePrinter : public SqlPrinter {
+ public:
+  // Rows that decide the widths; later ones may stick out.
+  static constexpr size_t kMeasuredRows = 1000;
+
+  explicit TablePrinter(std::ostream& out) : out_(out) {}
+
+  void Columns(const json& columns) override {
+    for (const json& column : columns) {
+      names_.push_back(column.value("name", ""));
+      widths_.push_back(DisplayWidth(names_.back()));
+      right_.push_back(IsNumeric(column.value("type", "")));
+    }
+  }
+
+  void Rows(const json& rows) override {
+    for (const json& row : rows) {
+      std::vector<std::string> cells;
+      for (const json& cell : row) cells.push_back(cell.is_null() ? "NULL" : CellText(cell));
+      count_ += 1;
+      if (header_printed_) {
+        Line(cells);
+        continue;
+      }
+      for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], DisplayWidth(cells[i]));
+      measured_.push_back(std::move(cells));
+      if (measured_.size() == kMeasuredRows) Header();
+    }
+  }
+
+  void End(int64_t written) override {
+    if (!names_.empty()) {
+      if (!header_printed_) Header();
+      Rule();
+      out_ << count_ << (count_ == 1 ? " row\n" : " rows\n");
+    } else if (written >= 0) {
+      out_ << written << (written == 1 ? " row written\n" : " rows written\n");
+    } else {
+      out_ << "OK\n";
+    }
+  }
+
+ private:
+  static bool IsNumeric(const std::string& type) {
+    for (const char* start : {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}) {
+      if (type.starts_with(start)) return true;
+    }
+    return false;
+  }
+
+  void Header() {
+    header_printed_ = true;
+    Rule();
+    Line(names_);
+    Rule();
+    for (const auto& cells : measured_) Line(cells);
+    measured_.clear();
+  }
+
+  void Rule() {
+    for (const size_t width : widths_) out_ << '+' << std::string(width + 2, '-');
+    out_ << "+\n";
+  }
+
+  void Line(const std::vector<std::string>& cells) {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const size_t width = DisplayWidth(cells[i]);
+      const std::string padding(widths_[i] > width ? widths_[i] - width : 0, ' ');
+      out_ << "| " << (right_[i] ? padding + cells[i] : cells[i] + padding) << ' ';
+    }
+    out_ << "|\n";
+  }
+
+  std::ostream& out_;
+  std::vector<std::string> names_;
+  std::vector<size_t> widths_;
+  std::vector<bool> right_;
+  std::vector<std::vector<std::string>> measured_;
+  bool header_printed_ = false;
+  int64_t count_ = 0;
+};
+
+class CsvPrinter : public SqlPrinter {
+ public:
+  explicit CsvPrinter(std::ostream& out) : out_(out) {}
+  void Columns(const json& columns) override {
+    for (size_t i = 0; i < columns.size(); ++i) out_ << (i == 0 ? "" : ",") << Quoted(columns[i].value("name", ""));
+    out_ << "\n";
+  }
+  void Rows(const json& rows) override {
+    for (const json& row : rows) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        // NULL is nothing between the commas, an empty string is "".
+        out_ << (i == 0 ? "" : ",") << (row[i].is_null() ? "" : Quoted(CellText(row[i])));
+      }
+      out_ << "\n";
+    }
+  }
+  void End(int64_t) override {}
+
+ private:
+  static std::string Quoted(const std::string& text) {
+    if (!text.empty() && text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) {
+      if (c == '"') quoted += '"';
+      quoted += c;
+    }
+    return quoted + "\"";
+  }
+
+  std::ostream& out_;
+};
+
+class JsonPrinter : public SqlPrinter {
+ public:
+  explicit JsonPrinter(std::ostream& out) : out_(out) {}
+  void Columns(const json& columns) override {
+    for (const json& column : columns) names_.push_back(json(column.value("name", "")).dump());
+  }
+  void Rows(const json& rows) override {
+    for (const json& row : rows) {
+      // Written by hand: two columns may have one name, and their order is the query's.
+      out_ << '{';
+      for (size_t i = 0; i < row.size(); ++i) out_ << (i == 0 ? "" : ",") << names_[i] << ':' << row[i].dump();
+      out_ << "}\n";
+    }
+  }
+  void End(int64_t) override {}
+
+ private:
+  std::ostream& out_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SqlPrinter>> SqlPrinter::Make(const std::string& format, std::ostream& out) {
+  if (format == "table") return std::make_unique<TablePrinter>(out);
+  if (format == "csv") return std::make_unique<CsvPrinter>(out);
+  if (format == "json") return std::make_unique<JsonPrinter>(out);
+  return Error(ErrorCode::kInvalidConfig, "unknown output format, known are table, csv, json format=", format);
+}
+
+}  // namespace sluice::app

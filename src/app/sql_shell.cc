@@ -1,0 +1,167 @@
+#include "app/sql_shell.h"
+
+#include <editline/readline.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "app/sql_client.h"
+#include "app/sql_printer.h"
+#include "sql/session.h"
+
+namespace sluice::app {
+namespace {
+
+constexpr int kHistoryMax = 2000;
+volatile std::sig_atomic_t interrupted = 0;
+
+struct ShellOptions {
+  std::string url = "http://127.0.0.1:9180";
+  std::string format = "table";
+  std::string statement;
+  std::string file;
+};
+
+// Runs one statement and prints its answer; the error, if any, is returned.
+Status RunStatement(SqlClient& client, const std::string& format, std::string_view sql) {
+  ASSIGN_OR_RAISE(auto printer, SqlPrinter::Make(format, std::cout));
+  int64_t written = -1;
+  interrupted = 0;
+  RETURN_NOT_OK(client.Run(std::string(sql), [&](const nlohmann::json& event) {
+    const std::string kind = event.value("kind", "");
+    if (kind == "columns") printer->Columns(event["columns"]);
+    if (kind == "rows") printer->Rows(event["rows"]);
+    if (kind == "written") written = event.value("rows", int64_t{-1});
+    return interrupted == 0;
+  }));
+  printer->End(written);
+  std::cout.flush();
+  return Status::OK();
+}
+
+void PrintError(const Status& status) { std::cerr << "error: " << status.message() << "\n"; }
+
+// Stops at the first statement that fails.
+int RunScript(SqlClient& client, const std::string& format, const std::string& script) {
+  for (const sql::StatementText& statement : sql::SplitStatements(script)) {
+    const Status status = RunStatement(client, format, statement.text);
+    if (status.ok()) continue;
+    if (statement.line > 1) std::cerr << "in the statement at line " << statement.line << ": ";
+    PrintError(status);
+    return 1;
+  }
+  return 0;
+}
+
+std::string HistoryPath() {
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? "" : std::string(home) + "/.sluice_history";
+}
+
+bool IsQuit(std::string_view statement) {
+  return statement == "quit" || statement == "exit" || statement == "QUIT" || statement == "EXIT";
+}
+
+// Runs the complete statements at the front of `pending` and leaves the rest; false when the person wants to go.
+bool RunComplete(SqlClient& client, const std::string& format, std::string* pending) {
+  size_t used = 0;
+  for (const sql::StatementText& statement : sql::SplitStatements(*pending)) {
+    if (!statement.complete) break;
+    used = static_cast<size_t>(statement.text.data() - pending->data()) + statement.text.size() + 1;
+    if (IsQuit(statement.text)) return false;
+    const Status status = RunStatement(client, format, statement.text);
+    if (!status.ok()) PrintError(status);
+  }
+  pending->erase(0, used);
+  if (pending->find_first_not_of(" \t\n") == std::string::npos) pending->clear();
+  return true;
+}
+
+int Interact(SqlClient& client, const ShellOptions& options) {
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  using_history();
+  stifle_history(kHistoryMax);
+  const std::string history = HistoryPath();
+  if (!history.empty()) read_history(history.c_str());
+  std::cout << "Connected to " << options.url << ". Statements end with a semicolon; quit; leaves.\n";
+  std::string pending;
+  while (true) {
+    char* line = readline(pending.empty() ? "sluice> " : "     -> ");
+    if (line == nullptr) break;
+    if (pending.empty() && IsQuit(line)) {
+      free(line);
+      break;
+    }
+    pending += pending.empty() ? "" : "\n";
+    pending += line;
+    free(line);
+    if (sql::SplitStatements(pending).empty()) {
+      pending.clear();
+      continue;
+    }
+    const std::string whole = pending;
+    const bool stay = RunComplete(client, options.format, &pending);
+    if (pending.empty() || !stay) {
+      add_history(whole.c_str());
+      if (!history.empty()) write_history(history.c_str());
+    }
+    if (!stay) break;
+  }
+  return 0;
+}
+
+Result<std::string> ReadAll(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Status::IOError("cannot read file=", path);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+int Run(const ShellOptions& options) {
+  auto checked = SqlPrinter::Make(options.format, std::cout);
+  if (!checked.ok()) {
+    PrintError(checked.status());
+    return 2;
+  }
+  std::string script = options.statement;
+  if (!options.file.empty()) {
+    auto text = ReadAll(options.file);
+    if (!text.ok()) {
+      PrintError(text.status());
+      return 2;
+    }
+    script = *text;
+  }
+  auto client = SqlClient::Connect(options.url);
+  if (!client.ok()) {
+    PrintError(client.status());
+    return 2;
+  }
+  if (!options.statement.empty() || !options.file.empty()) return RunScript(*client, options.format, script);
+  if (isatty(STDIN_FILENO)) return Interact(*client, options);
+  return RunScript(*client, options.format, std::string(std::istreambuf_iterator<char>(std::cin), {}));
+}
+
+}  // namespace
+
+int SqlMain(const std::vector<std::string>& args) {
+  ShellOptions options;
+  CLI::App app("Run SQL on a server.", "sluice sql");
+  app.add_option("--url", options.url, "The server's HTTP address")->capture_default_str();
+  app.add_option("--format", options.format, "table, csv or json (one object a row)")->capture_default_str();
+  app.add_option("-e", options.statement, "Run these statements and leave");
+  app.add_option("-f", options.file, "Run the statements of this file and leave")->excludes("-e");
+  try {
+    std::vector<std::string> reversed(args.rbegin(), args.rend());  // As CLI11 wants them.
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
+  return Run(options);
+}
+
+}  // namespace sluice::app
