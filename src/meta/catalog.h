@@ -84,7 +84,6 @@ class Catalog {
  private:
   Catalog(MetaStore& store, io::Clock& clock) : store_(store), clock_(clock) {}
   Status Load();
-  Result<DatabasePtr> LoadDatabase(const std::string& name, CatalogState* state) const;
   // Make `ops` durable, then publish `next`.
   Status Commit(std::vector<MetaStore::Op> ops, CatalogState next);
   // A copy of the current state with the next revision.

@@ -1,0 +1,113 @@
+#include "meta/catalog_state.h"
+
+#include <algorithm>
+
+namespace sluice::meta {
+
+const PartitionState* TableState::FindPartition(std::string_view name) const {
+  const auto found = partitions.find(std::string(name));
+  return found == partitions.end() ? nullptr : found->second.get();
+}
+
+const PartitionState* TableState::FindPartition(int64_t partition_id) const {
+  const auto found = std::ranges::find_if(
+      partitions, [&](const auto& entry) { return entry.second->info.partition_id == partition_id; });
+  return found == partitions.end() ? nullptr : found->second.get();
+}
+
+const BucketState* TableState::FindBucket(const PartitionBucket& bucket) const {
+  const std::vector<BucketState>* all = &buckets;
+  if (bucket.partition_id.has_value()) {
+    const PartitionState* partition = FindPartition(*bucket.partition_id);
+    if (partition == nullptr) return nullptr;
+    all = &partition->buckets;
+  }
+  const bool known = bucket.bucket >= 0 && static_cast<size_t>(bucket.bucket) < all->size();
+  return known ? &(*all)[bucket.bucket] : nullptr;
+}
+
+void TableState::ForEachBucket(
+    const std::function<void(const types::BucketId&, const PartitionState*, const BucketState&)>& visit) const {
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    visit({info.table_id, std::nullopt, static_cast<int32_t>(i)}, nullptr, buckets[i]);
+  }
+  for (const auto& [name, partition] : partitions) {
+    for (size_t i = 0; i < partition->buckets.size(); ++i) {
+      visit({info.table_id, partition->info.partition_id, static_cast<int32_t>(i)}, partition.get(),
+            partition->buckets[i]);
+    }
+  }
+}
+
+const LakeSnapshot* TableState::LatestLakeSnapshot() const {
+  return lake_snapshots.empty() ? nullptr : &lake_snapshots.back();
+}
+
+const LakeSnapshot* TableState::ReadableLakeSnapshot() const {
+  const auto found = std::find_if(lake_snapshots.rbegin(), lake_snapshots.rend(),
+                                  [](const LakeSnapshot& snapshot) { return snapshot.readable != nullptr; });
+  return found == lake_snapshots.rend() ? nullptr : &*found;
+}
+
+const LakeSnapshot* TableState::FindLakeSnapshot(int64_t snapshot_id) const {
+  const auto found = std::ranges::find(lake_snapshots, snapshot_id, &LakeSnapshot::snapshot_id);
+  return found == lake_snapshots.end() ? nullptr : &*found;
+}
+
+const DatabaseState* CatalogState::FindDatabase(std::string_view name) const {
+  const auto found = databases.find(std::string(name));
+  return found == databases.end() ? nullptr : found->second.get();
+}
+
+TablePtr CatalogState::FindTable(const types::TablePath& path) const {
+  const DatabaseState* database = FindDatabase(path.database);
+  if (database == nullptr) return nullptr;
+  const auto found = database->tables.find(path.table);
+  return found == database->tables.end() ? nullptr : found->second;
+}
+
+TablePtr CatalogState::FindTable(int64_t table_id) const {
+  const auto found = tables_by_id.find(table_id);
+  return found == tables_by_id.end() ? nullptr : found->second;
+}
+
+TablePtr CatalogState::FindTableOfPartition(int64_t partition_id) const {
+  const auto found = table_of_partition.find(partition_id);
+  return found == table_of_partition.end() ? nullptr : FindTable(found->second);
+}
+
+const ViewInfo* CatalogState::FindView(const types::TablePath& path) const {
+  const DatabaseState* database = FindDatabase(path.database);
+  if (database == nullptr) return nullptr;
+  const auto found = database->views.find(path.table);
+  return found == database->views.end() ? nullptr : &found->second;
+}
+
+Result<DatabasePtr> CatalogState::Database(const std::string& name) const {
+  const auto found = databases.find(name);
+  if (found == databases.end()) return Error(ErrorCode::kDatabaseNotExist, "no such database=", name);
+  return found->second;
+}
+
+Result<TablePtr> CatalogState::Table(const types::TablePath& path) const {
+  TablePtr table = FindTable(path);
+  if (table == nullptr) return Error(ErrorCode::kTableNotExist, "no such table=", path);
+  return table;
+}
+
+Result<TablePtr> CatalogState::Table(int64_t table_id) const {
+  TablePtr table = FindTable(table_id);
+  if (table == nullptr) return Error(ErrorCode::kTableNotExist, "no such table_id=", table_id);
+  return table;
+}
+
+Result<std::shared_ptr<const types::Schema>> CatalogState::SchemaOf(int64_t table_id, int32_t schema_id) const {
+  ASSIGN_OR_RAISE(const TablePtr table, Table(table_id));
+  const auto found = table->schemas.find(schema_id);
+  if (found == table->schemas.end()) {
+    return Error(ErrorCode::kSchemaNotExist, "no such schema table=", table->info.path, " schema_id=", schema_id);
+  }
+  return found->second;
+}
+
+}  // namespace sluice::meta

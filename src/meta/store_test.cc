@@ -1,0 +1,143 @@
+#include "meta/store.h"
+
+#include "base/testing.h"
+#include "meta/memory_store.h"
+#include "meta/rocks_store.h"
+
+namespace sluice::meta {
+namespace {
+
+using Op = MetaStore::Op;
+
+/// Opens one kind of store; Reopen stands for a restart of the process.
+class StoreTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { Reopen(); }
+
+  void Reopen() {
+    if (std::string_view(GetParam()) == "memory") {
+      if (store_ == nullptr) store_ = NewMemoryMetaStore();
+      return;
+    }
+    store_.reset();
+    ASSERT_OK_AND_ASSIGN(store_, OpenRocksMetaStore(folder_.path()));
+  }
+
+  std::string ValueOf(const std::string& path) {
+    const auto node = store_->Get(path);
+    EXPECT_OK(node);
+    return node->has_value() ? (*node)->value : "(none)";
+  }
+
+  TempDir folder_;
+  std::unique_ptr<MetaStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, StoreTest, testing::Values("memory", "rocks"),
+                         [](const auto& param) { return std::string(param.param); });
+
+TEST_P(StoreTest, KeepsValuesAndVersionsAcrossARestart) {
+  ASSERT_OK(store_->Apply({MetaStore::Create("/a/b", "one")}));
+  ASSERT_OK(store_->Apply({MetaStore::Set("/a/b", std::string("two\0!", 5), 0)}));
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const auto node, store_->Get("/a/b"));
+  ASSERT_TRUE(node.has_value());
+  EXPECT_EQ(node->value, std::string("two\0!", 5));
+  EXPECT_EQ(node->version, 1);
+  ASSERT_OK_AND_ASSIGN(const auto parent, store_->Get("/a"));
+  EXPECT_EQ(parent->value, "");  // Made on the way.
+  EXPECT_EQ(ValueOf("/a/c"), "(none)");
+}
+
+TEST_P(StoreTest, RefusesTheWholeBatchWhenOneStepFails) {
+  ASSERT_OK(store_->Apply({MetaStore::Create("/a", "1")}));
+  EXPECT_TRUE(store_->Apply({MetaStore::Set("/a", "2"), MetaStore::Create("/a", "3")}).IsAlreadyExists());
+  EXPECT_TRUE(store_->Apply({MetaStore::Create("/b", "2"), MetaStore::Delete("/c")}).IsKeyError());
+  EXPECT_CODE(ErrorCode::kInvalidUpdateVersion,
+              store_->Apply({MetaStore::Create("/b", "2"), MetaStore::Check("/a", 7)}));
+  Reopen();
+  EXPECT_EQ(ValueOf("/a"), "1");
+  EXPECT_EQ(ValueOf("/b"), "(none)");
+}
+
+TEST_P(StoreTest, StepsSeeTheStepsBeforeThem) {
+  ASSERT_OK(store_->Apply({MetaStore::Create("/a", "1"), MetaStore::Set("/a", "2", 0), MetaStore::Check("/a", 1),
+                           MetaStore::Create("/a/x", ""), MetaStore::DeleteTree("/a"), MetaStore::Create("/a", "3")}));
+  Reopen();
+  EXPECT_EQ(ValueOf("/a"), "3");
+  EXPECT_EQ(ValueOf("/a/x"), "(none)");
+}
+
+TEST_P(StoreTest, ListsDirectChildrenOnly) {
+  ASSERT_OK(store_->Apply({MetaStore::Create("/t/a", ""), MetaStore::Create("/t/a/deep/er", ""),
+                           MetaStore::Create("/t/a-b", ""), MetaStore::Create("/t/a0", ""),
+                           MetaStore::Create("/tt", ""), MetaStore::Create("/t/Z$1", "")}));
+  Reopen();
+  ASSERT_OK_AND_ASSIGN(const auto names, store_->Children("/t"));
+  EXPECT_THAT(names, testing::ElementsAre("Z$1", "a", "a-b", "a0"));
+  ASSERT_OK_AND_ASSIGN(const auto none, store_->Children("/nothing"));
+  EXPECT_TRUE(none.empty());
+}
+
+TEST_P(StoreTest, DeletesLeavesAloneAndTreesWhole) {
+  ASSERT_OK(store_->Apply({MetaStore::Create("/a/b/c", ""), MetaStore::Create("/ab", "")}));
+  EXPECT_TRUE(store_->Apply({MetaStore::Delete("/a")}).IsInvalid());
+  ASSERT_OK(store_->Apply({MetaStore::DeleteTree("/a")}));
+  ASSERT_OK(store_->Apply({MetaStore::DeleteTree("/a")}));
+  Reopen();
+  EXPECT_EQ(ValueOf("/a"), "(none)");
+  EXPECT_EQ(ValueOf("/a/b/c"), "(none)");
+  EXPECT_EQ(ValueOf("/ab"), "");
+}
+
+TEST_P(StoreTest, RefusesMalformedPaths) {
+  for (const char* path : {"", "/", "a", "/a/", "//a", "/a//b", "/a\x01"}) {
+    EXPECT_TRUE(store_->Apply({MetaStore::Put(path, "")}).IsInvalid()) << path;
+  }
+}
+
+TEST_P(StoreTest, EphemeralNodesGoWithTheirSession) {
+  ASSERT_OK_AND_ASSIGN(const auto session, store_->BeginSession());
+  ASSERT_OK(store_->Apply({MetaStore::Create("/ids/0", "here", session), MetaStore::Create("/ids/1", "stays")}));
+  EXPECT_TRUE(store_->Apply({MetaStore::Create("/ids/0/x", "")}).IsInvalid());
+  ASSERT_OK_AND_ASSIGN(const auto node, store_->Get("/ids/0"));
+  EXPECT_TRUE(node->ephemeral);
+  ASSERT_OK(store_->EndSession(session));
+  EXPECT_EQ(ValueOf("/ids/0"), "(none)");
+  EXPECT_EQ(ValueOf("/ids/1"), "stays");
+}
+
+TEST_P(StoreTest, WatchersHearOfEachDurableChangeBelowThem) {
+  std::vector<std::string> heard;
+  const auto watch = store_->Watch("/a", [&](const MetaStore::Event& event) {
+    heard.push_back(std::to_string(static_cast<int>(event.kind)) + event.path);
+  });
+  ASSERT_OK(store_->Apply({MetaStore::Create("/a/b", "1"), MetaStore::Create("/ab", "")}));
+  EXPECT_FALSE(store_->Apply({MetaStore::Set("/a/b", "2"), MetaStore::Check("/none", 0)}).ok());
+  ASSERT_OK(store_->Apply({MetaStore::Set("/a/b", "2"), MetaStore::Delete("/a/b")}));
+  EXPECT_THAT(heard, testing::ElementsAre("0/a", "0/a/b", "1/a/b", "2/a/b"));
+  store_->Unwatch(watch);
+  ASSERT_OK(store_->Apply({MetaStore::Put("/a", "x")}));
+  EXPECT_EQ(heard.size(), 4u);
+}
+
+TEST(RocksStoreTest, EphemeralNodesDoNotSurviveTheProcess) {
+  const TempDir folder;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder.path()));
+    ASSERT_OK_AND_ASSIGN(const auto session, store->BeginSession());
+    ASSERT_OK(store->Apply({MetaStore::Create("/ids/0", "here", session)}));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder.path()));
+  ASSERT_OK_AND_ASSIGN(const auto node, store->Get("/ids/0"));
+  EXPECT_FALSE(node.has_value());
+}
+
+TEST(RocksStoreTest, ASecondOwnerOfTheFolderIsRefused) {
+  const TempDir folder;
+  ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder.path()));
+  EXPECT_CODE(ErrorCode::kStorage, OpenRocksMetaStore(folder.path()));
+}
+
+}  // namespace
+}  // namespace sluice::meta
