@@ -356,7 +356,8 @@ TEST(LakeOffsetsTest, RefusesBrokenDocuments) {
   for (const char* text : {"", "[]", "{}", R"({"table_id":"x"})", R"({"table_id":1,"bucket_offsets":7})",
                            R"({"table_id":1,"bucket_offsets":["a"]})",
                            R"({"table_id":1,"partition_offsets":[{"bucket_offsets":[1]}]})"}) {
-    EXPECT_CODE(ErrorCode::kCorruptRecord, LakeOffsetsFromJson(text)) << text;
+    SCOPED_TRACE(text);
+    EXPECT_CODE(ErrorCode::kCorruptRecord, LakeOffsetsFromJson(text));
   }
 }
 
