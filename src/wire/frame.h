@@ -66,19 +66,18 @@ Status ErrorOf(const Entry& entry) {
 }
 
 namespace internal {
-Status UnreadableMessage(std::string_view message_name, std::string_view body, std::string_view missing_fields);
+Status UnreadableMessage(std::string_view name, size_t size_bytes, bool well_formed);
 }
 
 /// Parse a protobuf message.
-/// Errors: kCorruptMessage, naming the message and the required fields that are missing.
+/// Errors: kCorruptMessage, naming the message, when the bytes are none or a required field is missing.
 template <typename M>
 Result<M> ParseMessage(std::string_view body) {
   M message;
   const bool well_formed =
       body.size() <= INT32_MAX && message.ParsePartialFromArray(body.data(), static_cast<int>(body.size()));
   if (!well_formed || !message.IsInitialized()) {
-    return internal::UnreadableMessage(message.GetTypeName(), body,
-                                       well_formed ? message.InitializationErrorString() : "");
+    return internal::UnreadableMessage(message.GetTypeName(), body.size(), well_formed);
   }
   return message;
 }

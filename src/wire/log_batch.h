@@ -73,9 +73,9 @@ class LogBatchView {
 class LogBatchIterator {
  public:
   explicit LogBatchIterator(std::string_view records) : rest_(records) {}
-  /// The next batch, nullopt at the end. Errors: kCorruptRecord, then the iterator is at its end.
+  /// The next batch, nullopt at the end. Errors: kCorruptRecord; rest() still begins with the bad batch.
   Result<std::optional<LogBatchView>> Next();
-  /// What has not been walked: empty or a fragment after the end.
+  /// What has not been walked; after the end nothing or a fragment.
   std::string_view rest() const { return rest_; }
 
  private:

@@ -12,6 +12,8 @@
 
 namespace sluice::wire {
 
+struct LogBatchHeader;
+
 /// A batch cut down to some of its columns: new bytes, then ranges of the original batch.
 struct ProjectedBatch {
   struct Range {
@@ -36,7 +38,7 @@ class BatchProjector {
   static Result<BatchProjector> Make(const arrow::Schema& schema, std::span<const int32_t> positions);
 
   /// How many bytes from the front of the batch Project needs, as far as `front` tells: when the answer is larger than
-  /// `front`, read that many and ask again (at most three times).
+  /// `front`, read that many and ask again. Never more than the batch has.
   /// Errors: kCorruptRecord.
   static Result<uint64_t> FrontBytes(std::string_view front);
 
@@ -50,6 +52,8 @@ class BatchProjector {
     size_t first_node, node_count;
     size_t first_buffer, buffer_count;
   };
+  Status ProjectBody(const LogBatchHeader& header, std::string_view front, ProjectedBatch* out) const;
+
   std::vector<Kept> kept_;  // Per column kept.
   size_t node_count_ = 0;   // Of all columns of the schema.
   size_t buffer_count_ = 0;

@@ -61,12 +61,10 @@ class FetchResponseBuilder {
   io::Payload Finish();
 
  private:
-  void Append(const std::string& bytes);
   void EndTable();
 
-  io::Payload out_;
-  io::Payload table_;
-  int64_t table_id_ = 0;
+  io::Payload out_;    // Tables that are complete.
+  io::Payload table_;  // Fields of the table at hand.
   bool in_table_ = false;
 };
 

@@ -1,0 +1,145 @@
+#include "wire/kv_batch.h"
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/crc32c.h"
+
+namespace sluice::wire {
+namespace {
+
+constexpr size_t kMagicAt = 4, kCrcAt = 5, kSchemaIdAt = 9, kAttributesAt = 11, kWriterIdAt = 12, kSequenceAt = 20,
+                 kRecordCountAt = 24;
+static_assert(kRecordCountAt + 4 == kKvBatchHeaderBytes);
+constexpr size_t kValueBatchHeaderBytes = 9;  // Length, magic, count.
+constexpr size_t kKeyLengthBytesMax = 5;      // A varint of 32 bits.
+
+// Take an int32 length and as many bytes off the front of `in`.
+bool TakeBlock(std::string_view* in, std::string_view* block) {
+  if (in->size() < 4) return false;
+  const auto size = LoadLe<int32_t>(in->data());
+  if (size < 0 || static_cast<size_t>(size) > in->size() - 4) return false;
+  *block = in->substr(4, size);
+  in->remove_prefix(4 + static_cast<size_t>(size));
+  return true;
+}
+
+Result<KvRecord> ParseRecord(std::string_view* records) {
+  std::string_view rest;
+  uint64_t key_bytes = 0;
+  if (!TakeBlock(records, &rest) || !TakeVarint(&rest, &key_bytes, kKeyLengthBytesMax) || key_bytes > rest.size()) {
+    return Corrupt("kv batch has a malformed record");
+  }
+  KvRecord record{rest.substr(0, key_bytes), std::nullopt};
+  if (key_bytes < rest.size()) record.row = rest.substr(key_bytes);  // No row bytes at all: a delete.
+  return record;
+}
+
+size_t VarintBytes(uint64_t value) {
+  size_t bytes = 1;
+  for (; value >= 0x80; value >>= 7) ++bytes;
+  return bytes;
+}
+
+}  // namespace
+
+Result<KvBatchView> KvBatchView::Parse(std::string_view bytes) {
+  if (bytes.size() < kKvBatchHeaderBytes) return Corrupt("kv batch ends inside its header size_bytes=", bytes.size());
+  const char* at = bytes.data();
+  KvBatchView batch;
+  KvBatchHeader& header = batch.header_;
+  header.length = LoadLe<int32_t>(at);
+  header.magic = LoadLe<int8_t>(at + kMagicAt);
+  header.crc = LoadLe<uint32_t>(at + kCrcAt);
+  header.schema_id = LoadLe<int16_t>(at + kSchemaIdAt);
+  header.attributes = LoadLe<uint8_t>(at + kAttributesAt);
+  header.writer_id = LoadLe<int64_t>(at + kWriterIdAt);
+  header.batch_sequence = LoadLe<int32_t>(at + kSequenceAt);
+  header.record_count = LoadLe<int32_t>(at + kRecordCountAt);
+  if (header.magic != 0) return Corrupt("kv batch of unknown magic=", static_cast<int>(header.magic));
+  const auto length = static_cast<uint64_t>(static_cast<uint32_t>(header.length));
+  if (header.length < 0 || length + 4 < kKvBatchHeaderBytes || length + 4 > bytes.size()) {
+    return Corrupt("kv batch does not have its length=", header.length, " size_bytes=", bytes.size());
+  }
+  batch.bytes_ = bytes.substr(0, length + 4);
+  std::string_view records = batch.bytes_.substr(kKvBatchHeaderBytes);
+  // A record has at least five bytes, so a lying count cannot make us reserve much.
+  if (header.record_count < 0 || static_cast<size_t>(header.record_count) > records.size() / 5) {
+    return Corrupt("kv batch cannot hold record_count=", header.record_count);
+  }
+  batch.records_.reserve(header.record_count);
+  for (int32_t i = 0; i < header.record_count; ++i) {
+    ASSIGN_OR_RAISE(const auto record, ParseRecord(&records));
+    batch.records_.push_back(record);
+  }
+  if (!records.empty()) return Corrupt("kv batch has bytes after its last record size_bytes=", records.size());
+  return batch;
+}
+
+bool KvBatchView::CrcMatches() const { return Crc32c(bytes_.substr(kSchemaIdAt)) == header_.crc; }
+
+std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_sequence,
+                         std::span<const KvRecord> records) {
+  std::string batch(kKvBatchHeaderBytes, '\0');
+  for (const KvRecord& record : records) {
+    CHECK(!record.row || !record.row->empty());  // An empty row would read as a delete.
+    const size_t size = VarintBytes(record.key.size()) + record.key.size() + (record.row ? record.row->size() : 0);
+    AppendLe(&batch, static_cast<int32_t>(size));
+    AppendVarint(&batch, record.key.size());
+    batch += record.key;
+    if (record.row) batch += *record.row;
+  }
+  CHECK(batch.size() <= INT32_MAX);
+  StoreLe(batch.data(), static_cast<int32_t>(batch.size() - 4));
+  StoreLe(&batch[kSchemaIdAt], schema_id);
+  batch[kAttributesAt] = 0;
+  StoreLe(&batch[kWriterIdAt], writer_id);
+  StoreLe(&batch[kSequenceAt], batch_sequence);
+  StoreLe(&batch[kRecordCountAt], static_cast<int32_t>(records.size()));
+  StoreLe(&batch[kCrcAt], Crc32c(std::string_view(batch).substr(kSchemaIdAt)));
+  return batch;
+}
+
+Result<StoredValue> ParseStoredValue(std::string_view value) {
+  if (value.size() < 2) return Corrupt("stored value has no schema id size_bytes=", value.size());
+  return StoredValue{LoadLe<int16_t>(value.data()), value.substr(2)};
+}
+
+std::string BuildStoredValue(int16_t schema_id, std::string_view row) {
+  std::string value;
+  value.reserve(2 + row.size());
+  AppendLe(&value, schema_id);
+  return value.append(row);
+}
+
+std::string BuildValueBatch(std::span<const std::string> values) {
+  std::string batch(kValueBatchHeaderBytes, '\0');
+  for (const std::string& value : values) {
+    AppendLe(&batch, static_cast<int32_t>(value.size()));
+    batch += value;
+  }
+  CHECK(batch.size() <= INT32_MAX);
+  StoreLe(batch.data(), static_cast<int32_t>(batch.size() - 4));
+  StoreLe(&batch[5], static_cast<int32_t>(values.size()));
+  return batch;
+}
+
+Result<std::vector<StoredValue>> ParseValueBatch(std::string_view bytes) {
+  std::string_view batch;
+  if (!TakeBlock(&bytes, &batch) || batch.size() < kValueBatchHeaderBytes - 4) return Corrupt("value batch ends early");
+  if (batch[0] != 0) return Corrupt("value batch of unknown magic=", static_cast<int>(batch[0]));
+  const auto count = LoadLe<int32_t>(batch.data() + 1);
+  batch.remove_prefix(5);
+  if (count < 0 || static_cast<size_t>(count) > batch.size() / 6) return Corrupt("value batch cannot hold count=", count);
+  std::vector<StoredValue> values;
+  values.reserve(count);
+  for (int32_t i = 0; i < count; ++i) {
+    std::string_view value;
+    if (!TakeBlock(&batch, &value)) return Corrupt("value batch has a malformed record");
+    ASSIGN_OR_RAISE(const auto stored, ParseStoredValue(value));
+    values.push_back(stored);
+  }
+  if (!batch.empty()) return Corrupt("value batch has bytes after its last record size_bytes=", batch.size());
+  return values;
+}
+
+}  // namespace sluice::wire

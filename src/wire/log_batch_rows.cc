@@ -1,0 +1,138 @@
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/ipc/dictionary.h>
+#include <arrow/ipc/message.h>
+#include <arrow/ipc/options.h>
+#include <arrow/ipc/reader.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+#include <arrow/util/compression.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "wire/arrow_message_internal.h"
+#include "wire/log_batch.h"
+#include "wire/log_batch_internal.h"
+
+namespace sluice::wire {
+namespace {
+
+// A batch may not claim to unpack to more: a lying length must not take the process's memory.
+constexpr int64_t kUnpackedBytesMax = int64_t{1} << 30;
+
+// Arrow's writer appends straight to our string.
+class StringOutput : public arrow::io::OutputStream {
+ public:
+  explicit StringOutput(std::string* out) : out_(out), start_(out->size()) {}
+  Status Close() override { return Status::OK(); }
+  bool closed() const override { return false; }
+  Result<int64_t> Tell() const override { return static_cast<int64_t>(out_->size() - start_); }
+  Status Write(const void* data, int64_t size) override {
+    out_->append(static_cast<const char*>(data), static_cast<size_t>(size));
+    return Status::OK();
+  }
+  using arrow::io::OutputStream::Write;
+
+ private:
+  std::string* out_;
+  size_t start_;
+};
+
+Result<arrow::ipc::IpcWriteOptions> WriteOptions(const LogBatchOptions& options) {
+  auto ipc = arrow::ipc::IpcWriteOptions::Defaults();
+  ipc.use_threads = false;
+  if (options.compression == ArrowCompression::kLz4Frame) {
+    ASSIGN_OR_RAISE(ipc.codec, arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME));
+  } else if (options.compression == ArrowCompression::kZstd) {
+    ASSIGN_OR_RAISE(ipc.codec, arrow::util::Codec::Create(arrow::Compression::ZSTD, options.zstd_level));
+  }
+  return ipc;
+}
+
+// What Arrow's reader trusts: the number of nodes and buffers, and the unpacked sizes.
+Status CheckMessage(const internal::ArrowMessage& message, std::string_view body, const arrow::Schema& schema) {
+  size_t nodes = 0, buffers = 0;
+  for (const auto& field : schema.fields()) {
+    ASSIGN_OR_RAISE(const auto layout, internal::LayoutOf(*field->type()));
+    nodes += layout.nodes;
+    buffers += layout.buffers;
+  }
+  if (message.nodes.size() != nodes || message.buffers.size() != buffers) {
+    return Corrupt("log batch has other columns than its schema nodes=", message.nodes.size(),
+                   " buffers=", message.buffers.size());
+  }
+  if (message.body_bytes > static_cast<int64_t>(body.size())) {
+    return Corrupt("log batch ends inside its columns body_bytes=", message.body_bytes);
+  }
+  if (!message.codec) return Status::OK();
+  int64_t unpacked_bytes = 0;
+  for (const auto& buffer : message.buffers) {
+    if (buffer.size_bytes == 0) continue;
+    if (buffer.size_bytes < 8) return Corrupt("log batch has a compressed buffer without a length");
+    const auto unpacked = LoadLe<int64_t>(body.data() + buffer.offset_bytes);
+    // -1: stored raw.
+    if (unpacked < -1 || unpacked > kUnpackedBytesMax - unpacked_bytes) {
+      return Corrupt("log batch unpacks to too much unpacked_bytes=", unpacked);
+    }
+    unpacked_bytes += std::max<int64_t>(unpacked, 0);
+  }
+  return Status::OK();
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(std::string_view head, std::string_view body,
+                                                     const std::shared_ptr<arrow::Schema>& schema) {
+  const auto metadata = arrow::Buffer::FromString(std::string(head.substr(internal::kArrowPrefixBytes)));
+  // Copied once: raw buffers of the result point into it, and it must be aligned.
+  ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> owned, arrow::AllocateBuffer(static_cast<int64_t>(body.size())));
+  if (!body.empty()) std::memcpy(owned->mutable_data(), body.data(), body.size());
+  ASSIGN_OR_RAISE(const auto message, arrow::ipc::Message::Open(metadata, owned));
+  auto options = arrow::ipc::IpcReadOptions::Defaults();
+  options.use_threads = false;
+  arrow::ipc::DictionaryMemo no_dictionaries;
+  ASSIGN_OR_RAISE(auto rows, arrow::ipc::ReadRecordBatch(*message, schema, &no_dictionaries, options));
+  // Offsets inside columns come from outside too.
+  ARROW_RETURN_NOT_OK(rows->ValidateFull());
+  return rows;
+}
+
+}  // namespace
+
+Result<std::string> BuildLogBatch(const LogBatchOptions& options, const arrow::RecordBatch& rows,
+                                  std::span<const ChangeType> changes) {
+  CHECK(rows.num_rows() > 0 && rows.num_rows() <= INT32_MAX);
+  CHECK(changes.empty() || changes.size() == static_cast<size_t>(rows.num_rows()));
+  std::string batch = internal::StartLogBatch(options, changes.empty(), static_cast<int32_t>(rows.num_rows()));
+  batch.append(reinterpret_cast<const char*>(changes.data()), changes.size());
+  ASSIGN_OR_RAISE(const auto ipc, WriteOptions(options));
+  StringOutput out(&batch);
+  int32_t metadata_length = 0;
+  int64_t body_length = 0;
+  ARROW_RETURN_NOT_OK(
+      arrow::ipc::WriteRecordBatch(rows, /*buffer_start_offset=*/0, &out, &metadata_length, &body_length, ipc));
+  if (batch.size() > INT32_MAX) {
+    return Error(ErrorCode::kRecordTooLarge, "log batch is too large size_bytes=", batch.size());
+  }
+  internal::FinishLogBatch(&batch);
+  return batch;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const LogBatchView& batch,
+                                                       const std::shared_ptr<arrow::Schema>& schema) {
+  if (batch.header().record_count == 0) return arrow::RecordBatch::MakeEmpty(schema);
+  const std::string_view bytes = batch.body();
+  ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(bytes));
+  if (head_bytes > bytes.size()) return Corrupt("log batch ends inside its arrow metadata");
+  const std::string_view head = bytes.substr(0, head_bytes);
+  const std::string_view body = bytes.substr(head_bytes);
+  ASSIGN_OR_RAISE(const auto message, internal::ParseArrowHead(head));
+  ARROW_RETURN_NOT_OK(CheckMessage(message, body, *schema));
+  if (message.row_count != batch.header().record_count) {
+    return Corrupt("log batch has another row count than its header row_count=", message.row_count);
+  }
+  auto rows = ReadRows(head, body.substr(0, message.body_bytes), schema);
+  if (!rows.ok()) return Corrupt("log batch rows are malformed: ", rows.status().message());
+  return rows;
+}
+
+}  // namespace sluice::wire
