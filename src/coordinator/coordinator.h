@@ -1,0 +1,76 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/settings.h"
+#include "io/clock.h"
+#include "io/file.h"
+#include "io/loop.h"
+#include "io/pool.h"
+#include "io/random.h"
+#include "io/transport.h"
+#include "lake/lake_catalog.h"
+#include "meta/catalog.h"
+
+namespace sluice::coordinator {
+
+/// The one that changes the catalog: DDL, assignment and epochs, lake snapshots, the tiering queue.
+///
+/// It answers the calls of coordinator scope, and the reads that need no more than the catalog. All state lives on one
+/// loop; file and lake work runs on the pool. Tablet servers are told by the protocol's private calls.
+/// Threads: Handle and the other tasks may start on any loop and go on there when they are done.
+class Coordinator : public io::Service {
+ public:
+  struct Options {
+    meta::Catalog* catalog = nullptr;
+    lake::LakeCatalog* lake = nullptr;  ///< Null: the cluster has no lake.
+    io::Loop* loop = nullptr;           ///< The coordinator's own; it may wait for a metadata sync.
+    io::Pool* pool = nullptr;
+    io::FileSystem* files = nullptr;
+    io::Clock* clock = nullptr;
+    io::Random* random = nullptr;
+    ClusterSettings settings;
+    CoordinatorAddress address;
+    std::vector<TabletServer> tablet_servers;
+  };
+
+  explicit Coordinator(Options options);
+  ~Coordinator() override;
+
+  /// Take office: raise the epoch, finish or undo half-done DDL, tell the tablet servers everything, start the timers.
+  /// A tablet server that does not answer is told again later; it does not fail the start.
+  io::Task<Status> Start(io::Loop& loop);
+  /// Refuse new calls, wait for those under way, stop the timers. To be awaited before the object goes.
+  io::Task<void> Stop(io::Loop& loop);
+
+  /// Errors: as the protocol's documents say; kUnsupportedVersion for a call that is not ours.
+  io::Task<Result<io::Payload>> Handle(io::Loop& loop, std::shared_ptr<const io::Principal> principal,
+                                       io::Call call) override;
+
+  /// A writer id never given before (INIT_WRITER; the caller has checked rights and tables).
+  io::Task<Result<int64_t>> NewWriterId(io::Loop& loop);
+
+  // Views and small values of the SQL side, which have no call in the protocol.
+  io::Task<Status> CreateView(io::Loop& loop, meta::ViewInfo view, bool replace);
+  io::Task<Status> DropView(io::Loop& loop, types::TablePath path);
+  io::Task<Status> PutValue(io::Loop& loop, std::string area, std::string key, std::string value);
+  io::Task<Status> DeleteValue(io::Loop& loop, std::string area, std::string key);
+  io::Task<Result<std::optional<std::string>>> GetValue(io::Loop& loop, std::string area, std::string key);
+  io::Task<Result<std::vector<std::string>>> ListValues(io::Loop& loop, std::string area);
+
+  /// How the tiering queue sees a table, for pages and metrics.
+  struct TieringInfo {
+    int64_t table_id = -1;
+    std::string state;  ///< "Scheduled", "Pending", "Tiering", …
+    int64_t tiering_epoch = 0;
+    int64_t failures = 0;  ///< In a row.
+  };
+  io::Task<Result<std::vector<TieringInfo>>> TieringState(io::Loop& loop);
+
+ private:
+  struct Core;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace sluice::coordinator
