@@ -1,0 +1,55 @@
+#pragma once
+#include <arrow/type_fwd.h>
+
+#include <string>
+#include <vector>
+
+#include "types/column_view_internal.h"
+
+namespace sluice::types {
+
+/// Builds one Arrow column value by value from the units of the row layouts; the counterpart of ColumnView.
+class ColumnSink {
+ public:
+  explicit ColumnSink(DataTypePtr type);
+  void Reserve(int64_t rows);
+
+  const ValueLayout& layout() const { return layout_; }
+  const DataType& type() const { return *type_; }
+  int64_t length() const { return length_; }
+
+  void AppendNull();
+  /// kFixed: the value's bits.
+  void AppendBits(uint64_t bits);
+  /// Errors: kCorruptRecord when the bytes are longer than a BINARY(n); shorter ones are padded with zeros.
+  Status AppendBytes(std::string_view bytes);
+  /// Errors: kCorruptRecord when the time is beyond what the Arrow unit can hold.
+  Status AppendTime(TimePair time);
+  /// Errors: kCorruptRecord for no or more than 16 bytes.
+  Status AppendBigDecimal(std::string_view big_endian);
+  /// kArray, kMap, kRow: the value whose elements or fields were just appended to the children.
+  void AppendNested();
+  std::vector<ColumnSink>& children() { return children_; }
+
+  Result<std::shared_ptr<arrow::ArrayData>> Finish();
+
+ private:
+  void AppendPlaceholder();
+  void AppendValid();
+
+  DataTypePtr type_;
+  ValueLayout layout_;
+  int64_t length_ = 0;
+  int64_t nulls_ = 0;
+  std::string valid_;   // One byte per row, empty while there is no NULL.
+  std::string values_;  // Values; one byte each for BOOLEAN; offsets where they vary.
+  std::string bytes_;   // What the offsets point into.
+  std::vector<ColumnSink> children_;
+};
+
+/// Make a sink per type and, at the end, a batch with columns named f0, f1, ….
+std::vector<ColumnSink> MakeSinks(const std::vector<DataTypePtr>& types, int64_t rows);
+Result<std::shared_ptr<arrow::RecordBatch>> FinishSinks(const std::vector<DataTypePtr>& types,
+                                                        std::vector<ColumnSink> sinks, int64_t rows);
+
+}  // namespace sluice::types
