@@ -62,7 +62,7 @@ class FileSystem {
   virtual Status Remove(const std::string& path) = 0;
   /// Remove a folder with all below it; fine when it is not there.
   virtual Status RemoveTree(const std::string& path) = 0;
-  /// Make the folder and those above it.
+  /// Make the folder and those above it, durably.
   virtual Status MakeFolders(const std::string& path) = 0;
   /// Make created, renamed and removed names of a folder durable.
   virtual Status SyncFolder(const std::string& path) = 0;

@@ -238,10 +238,16 @@ class MachineFiles : public FileSystem {
   }
 
   Status MakeFolders(const std::string& path) override {
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    if (error) return ErrnoStatus("make folder", path, error.value());
-    return Status::OK();
+    struct stat info;
+    if (::stat(path.c_str(), &info) == 0) {
+      return S_ISDIR(info.st_mode) ? Status::OK() : ErrnoStatus("make folder", path, ENOTDIR);
+    }
+    if (errno != ENOENT) return ErrnoStatus("make folder", path, errno);
+    const std::string above = FolderOf(path);
+    if (above == path) return ErrnoStatus("make folder", path, errno);
+    RETURN_NOT_OK(MakeFolders(above));
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus("make folder", path, errno);
+    return SyncFolder(above);
   }
 
   Status SyncFolder(const std::string& path) override {

@@ -2,6 +2,8 @@
 
 #include "base/testing.h"
 #include "io/file.h"
+#include "io/sim/sim_network.h"
+#include "io/sim/sim_world.h"
 
 namespace sluice::io {
 namespace {
@@ -26,6 +28,20 @@ class SystemWorld : public World {
   std::unique_ptr<LoopThreads> client_threads_ = LoopThreads::Start("client", 1);
 };
 
+class SimulatedWorld : public World {
+ public:
+  Network& network() override { return network_; }
+  Loop& server(size_t index) override { return *server_loops_[index]; }
+  Loop& client() override { return client_loop_; }
+
+ private:
+  SimWorld world_{4711};
+  SimNetwork network_{world_};
+  Loop* server_loops_[2] = {&world_.NewLoop(), &world_.NewLoop()};
+  Loop& client_loop_ = world_.NewLoop();
+};
+
+std::unique_ptr<World> MakeSimulatedWorld() { return std::make_unique<SimulatedWorld>(); }
 std::unique_ptr<World> MakeSystemWorld() { return std::make_unique<SystemWorld>(); }
 
 struct NetTest : testing::TestWithParam<std::unique_ptr<World> (*)()> {
@@ -227,6 +243,7 @@ TEST_P(NetTest, ConnectionsAreDealtOutToTheLoopsInTurn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(System, NetTest, testing::Values(&MakeSystemWorld));
+INSTANTIATE_TEST_SUITE_P(Sim, NetTest, testing::Values(&MakeSimulatedWorld));
 
 }  // namespace
 }  // namespace sluice::io
