@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/payload.h"
+#include "log/batch_scan.h"
 
 namespace sluice::log {
 
@@ -21,7 +23,7 @@ class WriterStates;
 
 struct LogOptions {
   uint64_t segment_bytes = 1u << 30;    ///< A batch that would pass this opens a new segment.
-  uint32_t index_interval_bytes = 4096; ///< Log bytes between two index entries.
+  uint32_t index_interval_bytes = 4096;  ///< Log bytes between two index entries.
   int64_t writer_expiry_ms = int64_t{7} * 24 * 3600 * 1000;
   size_t loaded_indexes_max = 4;        ///< Closed segments whose indexes stay in memory.
   FileCache* files = nullptr;           ///< Open files of the whole shard; null: a small cache of its own.
@@ -64,6 +66,10 @@ class Log {
     bool roll_active = false;  ///< Close the newest segment first when all of it has expired.
   };
 
+  enum class FlushKind {
+    kData,        ///< Records survive a power loss.
+    kCheckpoint,  ///< And recovery starts here: indexes and writer states are saved too.
+  };
   /// What a flush has to sync, taken at one moment of the log.
   class PendingFlush {
    public:
@@ -72,18 +78,21 @@ class Log {
 
    private:
     friend class Log;
-    io::FileSystem* files_ = nullptr;
-    std::string folder_;
-    std::vector<std::shared_ptr<io::File>> dirty_;
-    bool folder_dirty_ = false;
-    std::string writer_snapshot_;
+    io::FileSystem* file_system_ = nullptr;
+    FlushKind kind_ = FlushKind::kData;
+    std::vector<std::shared_ptr<io::File>> files_;
+    std::vector<std::string> folders_;
+    std::string snapshot_path_;
+    std::string snapshot_;
     int64_t offset_ = 0;
+    int64_t newest_segment_ = 0;
     uint64_t truncations_ = 0;
   };
 
-  /// Open or create the log in `folder`. What lies below `recovery_point` is trusted; what lies above is checked
-  /// batch by batch and cut at the first that is torn. Writer states and indexes are brought up to the end.
-  /// Errors: kCorruptRecord, naming file and offset, when bytes below the recovery point are damaged or gone.
+  /// Open or create the log in `folder`. What lies below its last checkpoint flush is trusted; what lies above is
+  /// checked batch by batch and cut at the first that is torn. Writer states and indexes are brought up to the end.
+  /// The folder's newest writer snapshot says where that flush was; `recovery_point` counts only when there is none.
+  /// Errors: kCorruptRecord, naming file and offset, when bytes below that point are damaged or gone.
   static Result<std::unique_ptr<Log>> Open(io::FileSystem& file_system, io::Clock& clock, std::string folder,
                                            LogOptions options, int64_t recovery_point);
   ~Log();
@@ -108,7 +117,7 @@ class Log {
   /// Commit timestamp of the batch that contains `offset`; none at the end of the log.
   Result<std::optional<int64_t>> TimestampOf(int64_t offset);
 
-  /// Drop everything at and after `offset`, which must be a batch boundary (else the whole batch goes).
+  /// Drop everything at and after `offset`; a batch that contains it goes whole. Not while a flush is under way.
   Status TruncateTo(int64_t offset);
   /// Drop everything; the next record gets `offset`.
   Status TruncateFullyAndStartAt(int64_t offset);
@@ -119,20 +128,23 @@ class Log {
   /// Forget writers that have been silent for longer than the expiry.
   void ExpireWriters();
 
-  /// Make everything appended so far durable, then raise recovery_point(): the three calls below in one.
-  Status Flush();
-  Result<PendingFlush> BeginFlush();
-  Status FinishFlush(const PendingFlush& flush);
-  /// Flush and write the writer states, so that Open(kCleanlyClosed) reads almost nothing.
+  /// Make everything appended so far durable: the three calls below in one.
+  Status Flush(FlushKind kind = FlushKind::kCheckpoint);
+  Result<PendingFlush> BeginFlush(FlushKind kind);
+  /// `ran` is what Run gave. After a failed one the log refuses to go on: the kernel may have dropped the pages.
+  Status FinishFlush(const PendingFlush& flush, const Status& ran);
+  /// Checkpoint flush, so that Open reads almost nothing.
   Status Close();
 
-  int64_t start_offset() const { return start_offset_; }
+  int64_t start_offset() const;
   int64_t end_offset() const { return end_offset_; }
   /// What readers may see; starts at start_offset() after Open, moved by the replica.
   int64_t high_watermark() const { return high_watermark_; }
   /// Raise the high watermark to `offset`, within the log; lower values change nothing.
   void AdvanceHighWatermark(int64_t offset);
-  /// Records below it survive a power loss. It falls with TruncateTo.
+  /// Records below it survive a power loss.
+  int64_t synced_offset() const { return synced_offset_; }
+  /// Where Open starts to check: the last checkpoint flush. It falls with TruncateTo.
   int64_t recovery_point() const { return recovery_point_; }
   /// -1 while the log is empty.
   int64_t largest_timestamp_ms() const { return largest_timestamp_ms_; }
@@ -142,23 +154,38 @@ class Log {
   const std::string& folder() const { return folder_; }
 
  private:
-  struct Recovery;
-  struct Plan;
+  friend class Recovery;
   struct Planned;
+  using Plan = std::vector<Planned>;
 
   Log(io::FileSystem& file_system, io::Clock& clock, std::string folder, LogOptions options);
 
-  Status Recover(int64_t recovery_point);
-  Status LoadSegments();
-  Status RecoverSegment(size_t index, Recovery* recovery);
-  Status DropDamagedTail(size_t index, uint64_t position_bytes);
-  Status StartSegment(int64_t base_offset);
-  Status WritePlan(const Plan& plan);
-  Status UndoAppend(Status cause, int64_t end_offset);
-  Status SaveWriterSnapshot(int64_t offset, const std::string& json);
-  Status RemoveWriterSnapshots(int64_t from, int64_t to);
   Status Usable() const;
+  /// Decide, without changing anything, what each batch becomes.
+  Result<Plan> PlanAppend(std::string_view batches, bool leader) const;
+  Status Append(const Plan& plan);
+  Status Write(const Plan& plan);
+  Status WriteRun(std::span<const Planned> run);
+  /// Drop what stands at and after the batch boundary `offset`.
+  Status CutAt(int64_t offset);
+  Status StartSegment(int64_t base_offset);
+  /// Remove the segments [first, last).
+  Status RemoveSegments(size_t first, size_t last);
+  /// Remove the writer snapshots with offsets in [from, to).
+  Status RemoveSnapshots(int64_t from, int64_t to);
+  Status WriteSnapshot(int64_t offset, const WriterStates& writers);
+  Result<WriterStates> WritersAt(int64_t offset);
+  Status RestartAt(int64_t offset);
+  void MarkDirty(int64_t base_offset);
+  void MarkFolderDirty();
+  Status Reindex(size_t index);
+  Result<BatchScan::Batch> BatchAt(int64_t offset);
+  Result<int64_t> LargestTimestampOf(size_t index);
+  Status ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes, int64_t upper_offset,
+                     bool at_least_one, Slice* slice) const;
   size_t SegmentIndexOf(int64_t offset) const;
+  int64_t EndOfSegment(size_t index) const;
+  /// The segment with its indexes in memory.
   Result<Segment*> Loaded(size_t index);
 
   io::FileSystem& file_system_;
@@ -169,18 +196,18 @@ class Log {
   FileCache* files_;
   std::unique_ptr<LogState> state_;
   std::unique_ptr<WriterStates> writers_;
-  std::vector<std::unique_ptr<Segment>> segments_;  // By base offset without gaps; never empty; the last is appended to.
-  std::vector<int64_t> loaded_;                     // Base offsets of closed segments with loaded indexes, oldest use first.
-  std::vector<int64_t> dirty_;                      // Base offsets of segments written since the last flush.
-  std::vector<int64_t> snapshots_;                  // Offsets of the writer snapshot files, ascending.
-  bool folder_dirty_ = true;
-  bool broken_ = false;  // A failed append could not be undone; only reopening helps.
-  int64_t start_offset_ = 0;
+  std::vector<std::unique_ptr<Segment>> segments_;  // By base offset, without gaps, never empty; the last grows.
+  std::vector<int64_t> loaded_;     // Base offsets of closed segments with indexes in memory, longest unused first.
+  std::vector<int64_t> dirty_;      // Base offsets of segments written since the last checkpoint flush.
+  std::vector<int64_t> snapshots_;  // Offsets of the writer snapshot files, ascending.
+  std::vector<std::string> dirty_folders_;  // Folders with names that are not durable yet.
+  bool broken_ = false;             // A failed write could not be undone; only Open helps.
   int64_t end_offset_ = 0;
   int64_t high_watermark_ = 0;
+  int64_t synced_offset_ = 0;
   int64_t recovery_point_ = 0;
   int64_t largest_timestamp_ms_ = -1;
-  uint64_t truncations_ = 0;  // Flushes begun before the last truncation prove nothing.
+  uint64_t truncations_ = 0;
 };
 
 }  // namespace sluice::log

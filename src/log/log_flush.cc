@@ -1,0 +1,197 @@
+#include <algorithm>
+
+#include "base/check.h"
+#include "io/crash_point.h"
+#include "log/file_cache.h"
+#include "log/log.h"
+#include "log/log_state.h"
+#include "log/recovery_internal.h"
+#include "log/segment.h"
+#include "log/writer_states.h"
+
+// What makes the log durable, and what cuts it.
+
+namespace sluice::log {
+
+void Log::MarkDirty(int64_t base_offset) {
+  if (std::ranges::find(dirty_, base_offset) == dirty_.end()) dirty_.push_back(base_offset);
+}
+
+void Log::MarkFolderDirty() {
+  if (std::ranges::find(dirty_folders_, folder_) == dirty_folders_.end()) dirty_folders_.push_back(folder_);
+}
+
+Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
+  RETURN_NOT_OK(Usable());
+  PendingFlush flush;
+  flush.file_system_ = &file_system_;
+  flush.kind_ = kind;
+  flush.offset_ = end_offset_;
+  flush.newest_segment_ = segments_.back()->base_offset();
+  flush.truncations_ = truncations_;
+  flush.folders_ = dirty_folders_;
+  for (const int64_t base_offset : dirty_) {
+    const Segment& segment = *segments_[SegmentIndexOf(base_offset)];
+    ASSIGN_OR_RAISE(auto log_file, segment.LogFile());
+    flush.files_.push_back(std::move(log_file));
+    if (kind == FlushKind::kData) continue;
+    ASSIGN_OR_RAISE(auto index_file, segment.OffsetIndexFile());
+    flush.files_.push_back(std::move(index_file));
+    ASSIGN_OR_RAISE(auto time_file, segment.TimeIndexFile());
+    flush.files_.push_back(std::move(time_file));
+  }
+  if (kind == FlushKind::kCheckpoint && (snapshots_.empty() || snapshots_.back() != end_offset_)) {
+    flush.snapshot_path_ = SegmentPath(folder_, end_offset_, kWriterSnapshotSuffix);
+    flush.snapshot_ = writers_->ToJson();
+  }
+  return flush;
+}
+
+Status Log::PendingFlush::Run() const {
+  for (const auto& file : files_) RETURN_NOT_OK(file->Sync());
+  for (const std::string& folder : folders_) RETURN_NOT_OK(file_system_->SyncFolder(folder));
+  CRASH_POINT("log.before-writer-snapshot");
+  // The snapshot says that all below it is durable, so it comes last.
+  return snapshot_path_.empty() ? Status::OK() : file_system_->ReplaceFile(snapshot_path_, snapshot_);
+}
+
+Status Log::FinishFlush(const PendingFlush& flush, const Status& ran) {
+  if (!ran.ok()) {
+    broken_ = true;
+    return Error(ErrorCode::kLogStorage, "flush failed folder=", folder_, " reason=", ran.message());
+  }
+  CHECK(flush.truncations_ == truncations_);
+  synced_offset_ = std::max(synced_offset_, flush.offset_);
+  if (flush.newest_segment_ == segments_.back()->base_offset()) dirty_folders_.clear();
+  if (flush.kind_ == FlushKind::kData) return Status::OK();
+  recovery_point_ = std::max(recovery_point_, flush.offset_);
+  std::erase_if(dirty_, [&](int64_t base) { return EndOfSegment(SegmentIndexOf(base)) <= flush.offset_; });
+  if (!flush.snapshot_path_.empty()) snapshots_.push_back(flush.offset_);
+  return RemoveSnapshots(0, flush.offset_);
+}
+
+Status Log::Flush(FlushKind kind) {
+  ASSIGN_OR_RAISE(const PendingFlush flush, BeginFlush(kind));
+  return FinishFlush(flush, flush.Run());
+}
+
+Status Log::Close() { return Flush(FlushKind::kCheckpoint); }
+
+Status Log::RemoveSnapshots(int64_t from, int64_t to) {
+  for (const int64_t offset : snapshots_) {
+    if (offset < from || offset >= to) continue;
+    const Status removed = file_system_.Remove(SegmentPath(folder_, offset, kWriterSnapshotSuffix));
+    if (!removed.ok() && !io::IsNotFound(removed)) return removed;
+  }
+  std::erase_if(snapshots_, [&](int64_t offset) { return offset >= from && offset < to; });
+  return Status::OK();
+}
+
+Status Log::WriteSnapshot(int64_t offset, const WriterStates& writers) {
+  RETURN_NOT_OK(file_system_.ReplaceFile(SegmentPath(folder_, offset, kWriterSnapshotSuffix), writers.ToJson()));
+  if (std::ranges::find(snapshots_, offset) == snapshots_.end()) snapshots_.push_back(offset);
+  std::ranges::sort(snapshots_);
+  return Status::OK();
+}
+
+// What the log would remember if it ended at `offset`, a batch boundary.
+Result<WriterStates> Log::WritersAt(int64_t offset) {
+  WriterStates writers;
+  int64_t from = start_offset();
+  for (const int64_t snapshot : snapshots_) {
+    if (snapshot > offset) continue;
+    ASSIGN_OR_RAISE(const std::string json,
+                    file_system_.ReadFile(SegmentPath(folder_, snapshot, kWriterSnapshotSuffix)));
+    ASSIGN_OR_RAISE(writers, WriterStates::FromJson(json));
+    from = std::max(from, snapshot);
+  }
+  while (from < offset) {
+    const size_t index = SegmentIndexOf(from);
+    const int64_t end = std::min(EndOfSegment(index), offset);
+    ASSIGN_OR_RAISE(Segment * segment, Loaded(index));
+    ASSIGN_OR_RAISE(BatchScan scan, segment->ScanFrom(segment->offsets().Floor(from), BatchScan::kRecoveryBytes));
+    while (scan.next_offset() < end) {
+      ASSIGN_OR_RAISE(const auto batch, scan.Next());
+      if (!batch) return Corrupt("log file ends early file=", segment->log_path(), " offset=", scan.next_offset());
+      if (batch->header.base_offset >= from) writers.Add(batch->header);
+    }
+    from = end;
+  }
+  return writers;
+}
+
+Status Log::CutAt(int64_t offset) {
+  const size_t index = SegmentIndexOf(offset);
+  RETURN_NOT_OK(RemoveSegments(index + 1, segments_.size()));
+  ASSIGN_OR_RAISE(Segment * segment, Loaded(index));
+  std::erase(loaded_, segment->base_offset());
+  ASSIGN_OR_RAISE(BatchScan scan, segment->ScanFrom(segment->offsets().Floor(offset)));
+  while (scan.next_offset() < offset) {
+    ASSIGN_OR_RAISE(const auto batch, scan.Next());
+    if (!batch) return Corrupt("log file ends before its cut file=", segment->log_path(), " offset=", offset);
+  }
+  MarkDirty(segment->base_offset());
+  MarkFolderDirty();
+  return segment->Truncate(scan.position_bytes(), offset);
+}
+
+Status Log::TruncateTo(int64_t offset) {
+  RETURN_NOT_OK(Usable());
+  if (offset < start_offset()) {
+    return Error(ErrorCode::kLogOffsetOutOfRange, "cut lies before the log offset=", offset,
+                 " start=", start_offset(), " folder=", folder_);
+  }
+  if (offset >= end_offset_) return Status::OK();
+  ASSIGN_OR_RAISE(const BatchScan::Batch first_gone, BatchAt(offset));
+  const int64_t cut = first_gone.header.base_offset;
+  ASSIGN_OR_RAISE(WriterStates writers, WritersAt(cut));
+  int64_t largest_ms = -1;
+  if (cut > start_offset()) {
+    ASSIGN_OR_RAISE(const BatchScan::Batch last_kept, BatchAt(cut - 1));
+    largest_ms = last_kept.header.commit_timestamp_ms;
+  }
+  if (!snapshots_.empty() && snapshots_.back() > cut) {
+    // The newest snapshot decides where recovery starts; it has to be below the cut before anything is cut.
+    RETURN_NOT_OK(WriteSnapshot(cut, writers));
+    RETURN_NOT_OK(RemoveSnapshots(cut + 1, kCleanlyClosed));
+    RETURN_NOT_OK(file_system_.SyncFolder(folder_));
+  }
+  RETURN_NOT_OK(state_->TruncateEpochs(cut));
+  ++truncations_;
+  const Status done = CutAt(cut);
+  broken_ = !done.ok();
+  RETURN_NOT_OK(done);
+  *writers_ = std::move(writers);
+  end_offset_ = cut;
+  largest_timestamp_ms_ = largest_ms;
+  high_watermark_ = std::min(high_watermark_, cut);
+  synced_offset_ = std::min(synced_offset_, cut);
+  recovery_point_ = std::min(recovery_point_, cut);
+  return Status::OK();
+}
+
+Status Log::TruncateFullyAndStartAt(int64_t offset) {
+  RETURN_NOT_OK(Usable());
+  RETURN_NOT_OK(state_->BeginRestart(offset));
+  ++truncations_;
+  const Status done = RestartAt(offset);
+  broken_ = !done.ok();
+  return done;
+}
+
+// The second half of TruncateFullyAndStartAt, which recovery repeats when it was interrupted.
+Status Log::RestartAt(int64_t offset) {
+  RETURN_NOT_OK(RemoveSegments(0, segments_.size()));
+  RETURN_NOT_OK(RemoveSnapshots(0, kCleanlyClosed));
+  writers_->Clear();
+  RETURN_NOT_OK(StartSegment(offset));
+  // Without it a recovery point from before the restart would be believed.
+  RETURN_NOT_OK(WriteSnapshot(offset, *writers_));
+  RETURN_NOT_OK(state_->TruncateEpochs(offset));
+  RETURN_NOT_OK(state_->EndRestart());
+  end_offset_ = high_watermark_ = synced_offset_ = recovery_point_ = offset;
+  largest_timestamp_ms_ = -1;
+  return Status::OK();
+}
+
+}  // namespace sluice::log

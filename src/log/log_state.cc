@@ -1,0 +1,66 @@
+#include "log/log_state.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sluice::log {
+namespace {
+using Json = nlohmann::json;
+}  // namespace
+
+Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder) {
+  LogState state(files, io::JoinPath(folder, "log-state.json"));
+  auto content = files.ReadFile(state.path_);
+  if (io::IsNotFound(content.status())) return state;
+  ASSIGN_OR_RAISE(const std::string text, std::move(content));
+  const auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool whole = document.is_object() && document.contains("start_offset") && document.contains("restarting") &&
+                     document["start_offset"].is_number_integer() && document["restarting"].is_boolean() &&
+                     document.contains("epochs") && document["epochs"].is_array();
+  if (!whole) return Corrupt("log state is damaged file=", state.path_);
+  state.start_offset_ = document["start_offset"].get<int64_t>();
+  state.restarting_ = document["restarting"].get<bool>();
+  for (const Json& pair : document["epochs"]) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer() || !pair[1].is_number_integer()) {
+      return Corrupt("log state has a damaged epoch file=", state.path_);
+    }
+    state.epochs_.push_back({pair[0].get<int32_t>(), pair[1].get<int64_t>()});
+  }
+  return state;
+}
+
+Status LogState::Save() const {
+  Json epochs = Json::array();
+  for (const Epoch& epoch : epochs_) epochs.push_back(Json::array({epoch.epoch, epoch.start_offset}));
+  const Json document = {
+      {"version", 1}, {"start_offset", start_offset_}, {"restarting", restarting_}, {"epochs", std::move(epochs)}};
+  return files_->ReplaceFile(path_, document.dump());
+}
+
+Status LogState::AddEpoch(int32_t epoch, int64_t start_offset) {
+  epochs_.push_back({epoch, start_offset});
+  return Save();
+}
+
+Status LogState::TruncateEpochs(int64_t offset) {
+  const size_t before = epochs_.size();
+  while (!epochs_.empty() && epochs_.back().start_offset >= offset) epochs_.pop_back();
+  return epochs_.size() == before ? Status::OK() : Save();
+}
+
+Status LogState::SetStart(int64_t start_offset) {
+  start_offset_ = start_offset;
+  return Save();
+}
+
+Status LogState::BeginRestart(int64_t start_offset) {
+  start_offset_ = start_offset;
+  restarting_ = true;
+  return Save();
+}
+
+Status LogState::EndRestart() {
+  restarting_ = false;
+  return Save();
+}
+
+}  // namespace sluice::log

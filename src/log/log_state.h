@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "io/file.h"
+
+namespace sluice::log {
+
+/// What a log must know beside its segments: where it starts, whether a restart was under way, its leaders' epochs.
+///
+/// Format: JSON file "log-state.json" in the log's folder, replaced durably; absent while all has its first value.
+class LogState {
+ public:
+  static Result<LogState> Load(io::FileSystem& files, const std::string& folder);
+  /// Remember, durably, that segments below `start_offset` are to go.
+  Status SetStart(int64_t start_offset);
+  /// Remember, durably, that every segment is to go and the log goes on empty at `start_offset`; then that it is done.
+  Status BeginRestart(int64_t start_offset);
+  Status EndRestart();
+
+  /// Remember, durably, that records from `start_offset` on were appended under `epoch`.
+  Status AddEpoch(int32_t epoch, int64_t start_offset);
+  /// Forget epochs that start at or after `offset`.
+  Status TruncateEpochs(int64_t offset);
+
+  /// 0 until a leader of a later epoch appended.
+  int32_t leader_epoch() const { return epochs_.empty() ? 0 : epochs_.back().epoch; }
+  int64_t start_offset() const { return start_offset_; }
+  bool restarting() const { return restarting_; }
+
+ private:
+  LogState(io::FileSystem& files, std::string path) : files_(&files), path_(std::move(path)) {}
+  Status Save() const;
+
+  io::FileSystem* files_;
+  std::string path_;
+  struct Epoch {
+    int32_t epoch;
+    int64_t start_offset;
+  };
+  std::vector<Epoch> epochs_;  // Both increase.
+  int64_t start_offset_ = 0;
+  bool restarting_ = false;
+};
+
+}  // namespace sluice::log

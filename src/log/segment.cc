@@ -1,0 +1,131 @@
+#include "log/segment.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace sluice::log {
+
+std::string SegmentPath(const std::string& folder, int64_t base_offset, std::string_view suffix) {
+  return io::JoinPath(folder, fmt::format("{:020}{}", base_offset, suffix));
+}
+
+Segment::Segment(FileCache& files, const std::string& folder, int64_t base_offset, uint64_t size_bytes)
+    : files_(files),
+      base_offset_(base_offset),
+      log_path_(SegmentPath(folder, base_offset, kLogSuffix)),
+      index_path_(SegmentPath(folder, base_offset, kIndexSuffix)),
+      time_index_path_(SegmentPath(folder, base_offset, kTimeIndexSuffix)),
+      size_bytes_(size_bytes) {}
+
+Status Segment::Load() {
+  if (loaded()) return Status::OK();
+  ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
+  ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
+  ASSIGN_OR_RAISE(const std::string index_image, index_file->ReadString(0, index_file->size_bytes()));
+  ASSIGN_OR_RAISE(const std::string time_image, time_file->ReadString(0, time_file->size_bytes()));
+  ASSIGN_OR_RAISE(OffsetIndex offsets, OffsetIndex::Parse(base_offset_, index_image));
+  ASSIGN_OR_RAISE(TimeIndex times, TimeIndex::Parse(base_offset_, time_image));
+  offsets_ = std::move(offsets);
+  times_ = std::move(times);
+  const Status checked = CheckLastEntry();
+  if (!checked.ok()) Unload();
+  return checked;
+}
+
+Status Segment::CheckLastEntry() {
+  const OffsetIndex::Entry last = offsets_->Last();
+  if (last.position_bytes == 0) return Status::OK();
+  if (last.position_bytes >= size_bytes_) {
+    return Corrupt("offset index points past its log file=", index_path_, " offset=", last.offset);
+  }
+  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(last, wire::kLogBatchHeaderBytesMax));
+  return scan.Next().status();
+}
+
+void Segment::Unload() {
+  offsets_.reset();
+  times_.reset();
+}
+
+Status Segment::ResetIndexes() {
+  offsets_.emplace(base_offset_);
+  times_.emplace(base_offset_);
+  newest_.reset();
+  ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
+  ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
+  RETURN_NOT_OK(index_file->Truncate(0));
+  return time_file->Truncate(0);
+}
+
+Status Segment::TruncateIndexes(int64_t offset) {
+  CHECK(loaded());
+  offsets_->TruncateTo(offset);
+  times_->TruncateTo(offset);
+  newest_.reset();
+  ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
+  ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
+  if (index_file->size_bytes() != offsets_->size_bytes()) RETURN_NOT_OK(index_file->Truncate(offsets_->size_bytes()));
+  if (time_file->size_bytes() != times_->size_bytes()) RETURN_NOT_OK(time_file->Truncate(times_->size_bytes()));
+  return Status::OK();
+}
+
+bool Segment::Fits(uint64_t size_bytes, int64_t last_offset, uint64_t segment_bytes) const {
+  return size_bytes_ + size_bytes <= std::min<uint64_t>(segment_bytes, UINT32_MAX) &&
+         last_offset - base_offset_ <= INT32_MAX;
+}
+
+Status Segment::Append(std::span<const std::string_view> parts) {
+  ASSIGN_OR_RAISE(const auto file, LogFile());
+  CHECK(file->size_bytes() == size_bytes_);
+  RETURN_NOT_OK(file->Append(parts));
+  size_bytes_ = file->size_bytes();
+  return Status::OK();
+}
+
+Status Segment::Index(const wire::LogBatchHeader& header, uint64_t position_bytes, uint32_t interval_bytes) {
+  CHECK(loaded());
+  newest_ = {header.commit_timestamp_ms, header.base_offset};
+  if (position_bytes <= uint64_t{offsets_->Last().position_bytes} + interval_bytes) return Status::OK();
+  const std::string entry = offsets_->Append({header.base_offset, static_cast<uint32_t>(position_bytes)});
+  ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
+  RETURN_NOT_OK(index_file->Append(entry));
+  const std::string time_entry = times_->MaybeAppend(*newest_);
+  if (time_entry.empty()) return Status::OK();
+  ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
+  return time_file->Append(time_entry);
+}
+
+Status Segment::Seal() {
+  CHECK(loaded());
+  if (!newest_.has_value()) return Status::OK();
+  const std::string time_entry = times_->MaybeAppend(*newest_);
+  if (time_entry.empty()) return Status::OK();
+  ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
+  return time_file->Append(time_entry);
+}
+
+Status Segment::Truncate(uint64_t size_bytes, int64_t offset) {
+  ASSIGN_OR_RAISE(const auto file, LogFile());
+  RETURN_NOT_OK(file->Truncate(size_bytes));
+  // Else a power loss could bring the cut batches back behind new ones of the same size.
+  RETURN_NOT_OK(file->Sync());
+  size_bytes_ = size_bytes;
+  return TruncateIndexes(offset);
+}
+
+Status Segment::Remove(io::FileSystem& file_system) {
+  for (const std::string& path : {index_path_, time_index_path_, log_path_}) {
+    files_.Drop(path);
+    const Status removed = file_system.Remove(path);
+    if (!removed.ok() && !io::IsNotFound(removed)) return removed;
+  }
+  return Status::OK();
+}
+
+Result<BatchScan> Segment::ScanFrom(OffsetIndex::Entry entry, size_t window_bytes) {
+  ASSIGN_OR_RAISE(auto file, LogFile());
+  return BatchScan(std::move(file), {entry.offset, entry.position_bytes, size_bytes_}, window_bytes);
+}
+
+}  // namespace sluice::log
