@@ -45,8 +45,7 @@ class KeyStore {
 
   virtual ~KeyStore() = default;
   virtual Result<Applied> applied() = 0;
-  /// One slot per key, in order; nullopt = absent. `cached_only` gives IsIncomplete-like false in `all` instead of
-  /// waiting for the device.
+  /// One slot per key, in order; nullopt = absent.
   virtual Result<std::vector<std::optional<std::string>>> Get(std::span<const std::string_view> keys) = 0;
   /// True when Get of these keys would not wait for the device.
   virtual bool IsCached(std::span<const std::string_view> keys) = 0;

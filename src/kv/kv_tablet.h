@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,7 +24,8 @@ enum class ChangeType : uint8_t;
 
 namespace sluice::kv {
 
-class RowMerger;
+struct TabletRows;
+class MergeCursor;
 class WriteBack;
 class Flusher;
 
@@ -128,14 +130,22 @@ class KvTablet {
   Status Close();
 
  private:
-  explicit KvTablet(KvOptions options);
+  KvTablet(KvOptions options, std::shared_ptr<KeyStore> store, Applied applied);
+  using Find = const std::optional<std::string>* (WriteBack::*)(std::string_view) const;
+  Result<std::vector<std::optional<std::string>>> Read(std::span<const std::string_view> keys, Find find) const;
+  Result<std::unique_ptr<MergeCursor>> NewCursor() const;
+  Status RefuseWhenFull() const;
   void MaybeStartFlush();
+  void OnFlushed(size_t layers, const Status& status);
+  Status FlushAll();
 
   KvOptions options_;
   std::shared_ptr<KeyStore> store_;
-  std::unique_ptr<RowMerger> merger_;
+  Applied applied_;
+  std::unique_ptr<TabletRows> rows_;  // Schemas, keys and merge rules of the table.
   std::unique_ptr<WriteBack> write_back_;
   std::unique_ptr<Flusher> flusher_;
+  std::chrono::nanoseconds retry_flush_at_{0};  // After a failed flush, on the loop's monotonic clock.
   uint64_t next_ticket_ = 1;
 };
 

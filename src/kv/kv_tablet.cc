@@ -1,0 +1,253 @@
+#include "kv/kv_tablet.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "kv/changelog.h"
+#include "kv/flusher.h"
+#include "kv/kv_scan.h"
+#include "kv/merge_cursor.h"
+#include "kv/put_batch.h"
+#include "kv/row_merger.h"
+#include "kv/row_versions.h"
+#include "kv/write_back.h"
+#include "wire/kv_batch.h"
+#include "wire/log_batch.h"
+
+namespace sluice::kv {
+namespace {
+
+// Scans freeze the active layer; every frozen layer is one more look on each read.
+constexpr size_t kFrozenLayersMax = 8;
+constexpr std::chrono::seconds kFlushRetryDelay{1};
+
+Applied Advanced(const Applied& from, int64_t log_offset, int64_t row_count_delta) {
+  Applied next{log_offset, from.row_count};
+  if (next.row_count.has_value()) *next.row_count += row_count_delta;
+  return next;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KvTablet>> KvTablet::Open(KvOptions options) {
+  CHECK(options.stores != nullptr && options.loop != nullptr && options.flush_pool != nullptr);
+  ASSIGN_OR_RAISE(auto rows, TabletRows::Make(options.table, options.schema_of));
+  ASSIGN_OR_RAISE(auto store, options.stores->Open(options.folder));
+  ASSIGN_OR_RAISE(Applied applied, store->applied());
+  if (rows->rules().blind_upserts()) applied.row_count = std::nullopt;
+  auto tablet = std::unique_ptr<KvTablet>(new KvTablet(std::move(options), std::move(store), applied));
+  tablet->rows_ = std::move(rows);
+  return tablet;
+}
+
+KvTablet::KvTablet(KvOptions options, std::shared_ptr<KeyStore> store, Applied applied)
+    : options_(std::move(options)),
+      store_(std::move(store)),
+      applied_(applied),
+      write_back_(std::make_unique<WriteBack>(applied)),
+      flusher_(std::make_unique<Flusher>(store_, *options_.flush_pool, *options_.loop, options_.before_flush)) {}
+
+KvTablet::~KvTablet() = default;
+
+int64_t KvTablet::log_offset() const { return write_back_->upto().log_offset; }
+int64_t KvTablet::applied_offset() const { return applied_.log_offset; }
+
+Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
+                                   bool overwrite) {
+  MaybeStartFlush();  // Also when refused: a failed flush is tried again by the puts that it holds up.
+  RETURN_NOT_OK(RefuseWhenFull());
+  if (!batch.CrcMatches()) return Corrupt("kv batch fails its crc ", options_.bucket.ToString());
+  ASSIGN_OR_RAISE(PutBatch put, PutBatch::Parse(*rows_, batch, target_columns, overwrite));
+  const auto keys = put.keys_to_read();
+  ASSIGN_OR_RAISE(const auto old_values, Read(keys, &WriteBack::FindNewest));
+  RETURN_NOT_OK(put.SetOldValues(old_values));
+  RETURN_NOT_OK(put.Merge());
+  Layer layer = put.TakeLayer();
+  Prepared prepared = put.TakePrepared();
+  prepared.ticket = next_ticket_++;
+  write_back_->Stage(prepared.ticket, std::move(layer));
+  return prepared;
+}
+
+Status KvTablet::RefuseWhenFull() const {
+  if (write_back_->size_bytes() < options_.write_back_bytes_max) return Status::OK();
+  return Error(ErrorCode::kStorageBackpressure, "write-back table is full ", options_.bucket.ToString(),
+               " size_bytes=", write_back_->size_bytes(), " bytes_max=", options_.write_back_bytes_max);
+}
+
+// The write-back table first, then one read of the store for all that it does not know.
+Result<std::vector<std::optional<std::string>>> KvTablet::Read(std::span<const std::string_view> keys,
+                                                               Find find) const {
+  std::vector<std::optional<std::string>> values(keys.size());
+  std::vector<size_t> missing;
+  std::vector<std::string_view> missing_keys;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (const Version* version = (*write_back_.*find)(keys[i])) {
+      values[i] = *version;
+    } else {
+      missing.push_back(i);
+      missing_keys.push_back(keys[i]);
+    }
+  }
+  if (missing.empty()) return values;
+  ASSIGN_OR_RAISE(auto stored, store_->Get(missing_keys));
+  for (size_t i = 0; i < missing.size(); ++i) values[missing[i]] = std::move(stored[i]);
+  return values;
+}
+
+Result<std::string> KvTablet::BuildChangelog(const Prepared& prepared, wire::LogBatchOptions options) const {
+  ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(prepared.schema_id));
+  return BuildChangelogBatch(*version, prepared.changes, prepared.rows, options);
+}
+
+void KvTablet::Commit(Prepared prepared, int64_t base_offset, int64_t next_offset) {
+  CHECK(base_offset == log_offset() && next_offset > base_offset);  // The log and its keys move together.
+  write_back_->Commit(prepared.ticket, Advanced(write_back_->upto(), next_offset, prepared.row_count_delta));
+  MaybeStartFlush();
+}
+
+void KvTablet::Abort(Prepared prepared) { write_back_->Abort(prepared.ticket); }
+
+Status KvTablet::Replay(const wire::LogBatchView& batch) {
+  const wire::LogBatchHeader& header = batch.header();
+  if (header.next_offset() <= log_offset()) return Status::OK();
+  if (header.base_offset > log_offset()) {
+    return Error(ErrorCode::kKvStorage, "changelog has a gap ", options_.bucket.ToString(),
+                 " expected=", log_offset(), " base_offset=", header.base_offset);
+  }
+  if (write_back_->size_bytes() >= options_.write_back_bytes_max) RETURN_NOT_OK(FlushAll());
+  ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(header.schema_id));
+  ASSIGN_OR_RAISE(Folded folded, FoldChangelogBatch(batch, log_offset(), *version, rows_->keys));
+  write_back_->Apply(std::move(folded.layer),
+                     Advanced(write_back_->upto(), header.next_offset(), folded.row_count_delta));
+  MaybeStartFlush();
+  return Status::OK();
+}
+
+Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(std::span<const std::string_view> keys) const {
+  return Read(keys, &WriteBack::FindVisible);
+}
+
+Result<std::vector<std::vector<std::string>>> KvTablet::PrefixLookup(
+    std::span<const std::string_view> prefixes) const {
+  std::vector<std::vector<std::string>> values(prefixes.size());
+  if (prefixes.empty()) return values;
+  ASSIGN_OR_RAISE(auto cursor, NewCursor());
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    for (cursor->Seek(prefixes[i]); cursor->valid() && cursor->key().starts_with(prefixes[i]); cursor->Next()) {
+      values[i].emplace_back(cursor->value());
+    }
+    RETURN_NOT_OK(cursor->status());
+  }
+  return values;
+}
+
+Result<std::vector<std::string>> KvTablet::LimitScan(size_t limit) const {
+  std::vector<std::string> values;
+  if (limit == 0) return values;
+  ASSIGN_OR_RAISE(auto cursor, NewCursor());
+  for (cursor->Seek(""); cursor->valid() && values.size() < limit; cursor->Next()) values.emplace_back(cursor->value());
+  RETURN_NOT_OK(cursor->status());
+  return values;
+}
+
+Result<std::unique_ptr<MergeCursor>> KvTablet::NewCursor() const {
+  std::vector<const Layer*> layers{&write_back_->active()};
+  const auto& frozen = write_back_->frozen();
+  for (auto layer = frozen.rbegin(); layer != frozen.rend(); ++layer) layers.push_back(&(*layer)->layer);
+  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor());
+  return std::make_unique<MergeCursor>(std::move(layers), std::move(store_cursor));
+}
+
+Result<std::unique_ptr<KvScan>> KvTablet::OpenScan() {
+  if (!write_back_->active().empty() && write_back_->frozen().size() >= kFrozenLayersMax) {
+    return Error(ErrorCode::kTooManyScanners, "flusher is behind ", options_.bucket.ToString());
+  }
+  write_back_->Freeze();  // What a scan reads changes no more.
+  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor());
+  const auto& frozen = write_back_->frozen();
+  auto scan = std::make_unique<LayeredScan>(LayeredScan::Layers(frozen.begin(), frozen.end()), store_,
+                                            std::move(store_cursor), log_offset());
+  MaybeStartFlush();
+  return scan;
+}
+
+bool KvTablet::IsCached(std::span<const std::string_view> keys) const {
+  std::vector<std::string_view> missing;
+  for (const std::string_view key : keys) {
+    if (write_back_->FindNewest(key) == nullptr) missing.push_back(key);
+  }
+  return missing.empty() || store_->IsCached(missing);
+}
+
+std::function<Status()> KvTablet::Warm(std::vector<std::string> keys) const {
+  return [store = store_, keys = std::move(keys)] {
+    const std::vector<std::string_view> views(keys.begin(), keys.end());
+    return store->Get(views).status();
+  };
+}
+
+Result<int64_t> KvTablet::RowCount() const {
+  const auto& count = write_back_->upto().row_count;
+  if (!count.has_value()) {
+    return Error(ErrorCode::kInvalidTable, "rows are not counted with changelog image WAL ",
+                 options_.bucket.ToString());
+  }
+  return *count;
+}
+
+Status KvTablet::SetTable(types::TableInfo table) {
+  ASSIGN_OR_RAISE(rows_, TabletRows::Make(table, options_.schema_of));
+  options_.table = std::move(table);
+  return Status::OK();
+}
+
+void KvTablet::MaybeStartFlush() {
+  const bool due = write_back_->size_bytes() >= options_.write_back_bytes_max / 2 ||
+                   write_back_->frozen().size() >= kFrozenLayersMax / 2;
+  if (due && options_.loop->clock().Monotonic() >= retry_flush_at_) StartFlush();
+}
+
+void KvTablet::StartFlush() {
+  if (flusher_->running()) return;
+  write_back_->Freeze();
+  const auto& frozen = write_back_->frozen();
+  if (frozen.empty()) return;
+  const size_t count = frozen.size();
+  const bool started = flusher_->Start(Flusher::Layers(frozen.begin(), frozen.end()),
+                                       [this, count](const Status& status) { OnFlushed(count, status); });
+  if (!started) retry_flush_at_ = options_.loop->clock().Monotonic() + kFlushRetryDelay;
+}
+
+void KvTablet::OnFlushed(size_t layers, const Status& status) {
+  if (!status.ok()) {
+    LogError("flush of keys failed, will be tried again {} error={}", options_.bucket.ToString(), status.ToString());
+    retry_flush_at_ = options_.loop->clock().Monotonic() + kFlushRetryDelay;
+    return;
+  }
+  applied_ = write_back_->frozen()[layers - 1]->upto;
+  write_back_->DropFrozen(layers);
+  MaybeStartFlush();
+}
+
+bool KvTablet::flushing() const { return flusher_->running(); }
+size_t KvTablet::write_back_bytes() const { return write_back_->size_bytes(); }
+
+Status KvTablet::FlushAll() {
+  write_back_->Freeze();
+  const auto& frozen = write_back_->frozen();
+  const Applied upto = write_back_->upto();
+  if (upto == applied_ && frozen.empty()) return Status::OK();
+  RETURN_NOT_OK(flusher_->FlushNow(Flusher::Layers(frozen.begin(), frozen.end()), upto));
+  applied_ = upto;
+  // A move that ended on the pool meanwhile must not drop these layers again.
+  flusher_->ForgetResult();
+  write_back_->DropFrozen(frozen.size());
+  return Status::OK();
+}
+
+Status KvTablet::Close() {
+  RETURN_NOT_OK(FlushAll());
+  return store_->Close();
+}
+
+}  // namespace sluice::kv

@@ -1,0 +1,50 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kv/key_store.h"
+#include "kv/write_back.h"
+
+namespace sluice::kv {
+
+/// Walks layers over a store in key order: the newest version of each key, removed keys left out.
+///
+/// Lifetime: the layers' bytes are kept alive by the caller.
+/// Threads: one at a time.
+class MergeCursor {
+ public:
+  /// `layers` newest first.
+  MergeCursor(std::vector<const Layer*> layers, std::unique_ptr<KeyStore::Cursor> store);
+
+  /// Go to the first live key at or above `key`.
+  void Seek(std::string_view key);
+  bool valid() const { return valid_; }
+  std::string_view key() const { return key_; }
+  std::string_view value() const { return value_; }  ///< Lives until the next call.
+  void Next();
+  /// Not OK when the walk ended early because the store could not be read.
+  Status status() const { return store_->status(); }
+
+ private:
+  struct Source {
+    const Layer* layer;
+    Layer::Map::const_iterator at;
+    bool done() const { return at == layer->versions().end(); }
+  };
+  // Find the smallest key of all sources; step over it where it is removed.
+  void Settle();
+  void StepPast(std::string_view key);
+
+  std::vector<Source> sources_;  // Newest first.
+  std::unique_ptr<KeyStore::Cursor> store_;
+  bool valid_ = false;
+  std::string key_;
+  std::string_view value_;
+};
+
+/// The smallest key above all that start with `prefix`; empty when there is none.
+std::string PrefixEnd(std::string_view prefix);
+
+}  // namespace sluice::kv

@@ -1,0 +1,301 @@
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <mutex>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "kv/key_store.h"
+
+namespace sluice::kv {
+namespace {
+
+// Keys live alone in the default column family, since Java clients iterate all of it. What we say about them stands in
+// a second one; atomic flushes keep the two together.
+constexpr char kStateFamily[] = "state";
+constexpr char kAppliedKey[] = "applied";
+constexpr char kDbFolder[] = "db";
+// Written at a clean close, so that a bucket that nobody touches need not be opened at start.
+constexpr char kClosedFile[] = "applied";
+
+Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
+  if (status.ok()) return Status::OK();
+  return Error(ErrorCode::kKvStorage, "key store failed folder=", folder, " cause=", status.ToString());
+}
+
+rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view ToView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+// Format: int64 LE log offset, int64 LE row count (-1 = not counted), CRC-32C of both.
+constexpr size_t kAppliedBytes = 20;
+
+std::string EncodeApplied(const Applied& applied) {
+  std::string bytes;
+  AppendLe<int64_t>(&bytes, applied.log_offset);
+  AppendLe<int64_t>(&bytes, applied.row_count.value_or(-1));
+  AppendLe<uint32_t>(&bytes, Crc32c(bytes));
+  return bytes;
+}
+
+Result<Applied> ParseApplied(std::string_view bytes) {
+  if (bytes.size() != kAppliedBytes || LoadLe<uint32_t>(bytes.data() + 16) != Crc32c(bytes.substr(0, 16))) {
+    return Corrupt("applied offset of a key store is damaged size_bytes=", bytes.size());
+  }
+  const auto rows = LoadLe<int64_t>(bytes.data() + 8);
+  return Applied{LoadLe<int64_t>(bytes.data()), rows < 0 ? std::nullopt : std::make_optional(rows)};
+}
+
+rocksdb::Options DbOptions(const RocksOptions& options, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.format_version = 5;                // RocksDB 6.20 of the Java clients reads no later one,
+  table.checksum = rocksdb::kCRC32c;       // nor the newer checksums.
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  rocksdb::Options db;
+  db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  db.create_if_missing = true;
+  db.create_missing_column_families = true;
+  db.atomic_flush = true;                  // Keys and applied offset reach the disk as one.
+  db.compression = rocksdb::kLZ4Compression;
+  db.bottommost_compression = rocksdb::kZSTD;
+  db.level_compaction_dynamic_level_bytes = true;
+  db.max_open_files = options.open_files_max;
+  db.max_background_jobs = options.background_threads;
+  db.max_file_opening_threads = 1;
+  db.skip_stats_update_on_db_open = true;
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.info_log_level = rocksdb::WARN_LEVEL;
+  db.keep_log_file_num = 2;
+  db.max_manifest_file_size = 4 << 20;
+  return db;
+}
+
+// An open database. Cursors share it, so that it outlives them.
+class OpenDb {
+ public:
+  static Result<std::shared_ptr<OpenDb>> Open(const std::string& folder, const rocksdb::Options& options) {
+    rocksdb::ColumnFamilyOptions state_options(options);
+    state_options.write_buffer_size = 64 << 10;
+    const std::vector<rocksdb::ColumnFamilyDescriptor> families{{rocksdb::kDefaultColumnFamilyName, options},
+                                                                {kStateFamily, state_options}};
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    RETURN_NOT_OK(FromRocks(rocksdb::DB::Open(options, folder, families, &handles, &db), folder));
+    return std::make_shared<OpenDb>(folder, db, handles[0], handles[1]);
+  }
+
+  OpenDb(std::string folder, rocksdb::DB* db, rocksdb::ColumnFamilyHandle* keys, rocksdb::ColumnFamilyHandle* state)
+      : folder_(std::move(folder)), db_(db), keys_(keys), state_(state) {}
+  ~OpenDb() {
+    LogIfError(FromRocks(db_->DestroyColumnFamilyHandle(keys_), folder_), "release of a key store");
+    LogIfError(FromRocks(db_->DestroyColumnFamilyHandle(state_), folder_), "release of a key store");
+  }
+  OpenDb(const OpenDb&) = delete;
+  OpenDb& operator=(const OpenDb&) = delete;
+
+  Result<Applied> ReadApplied() {
+    std::string bytes;
+    const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), state_, kAppliedKey, &bytes);
+    if (status.IsNotFound()) return Applied{};  // Made, but never written to.
+    RETURN_NOT_OK(FromRocks(status, folder_));
+    return ParseApplied(bytes);
+  }
+
+  Result<std::vector<std::optional<std::string>>> Get(std::span<const std::string_view> keys) {
+    std::vector<rocksdb::Slice> slices;
+    slices.reserve(keys.size());
+    for (const std::string_view key : keys) slices.push_back(ToSlice(key));
+    std::vector<rocksdb::PinnableSlice> found(keys.size());
+    std::vector<rocksdb::Status> statuses(keys.size());
+    db_->MultiGet(rocksdb::ReadOptions(), keys_, keys.size(), slices.data(), found.data(), statuses.data());
+    std::vector<std::optional<std::string>> values(keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (statuses[i].IsNotFound()) continue;
+      RETURN_NOT_OK(FromRocks(statuses[i], folder_));
+      values[i].emplace(found[i].data(), found[i].size());
+    }
+    return values;
+  }
+
+  bool IsCached(std::span<const std::string_view> keys) {
+    rocksdb::ReadOptions cached_only;
+    cached_only.read_tier = rocksdb::kBlockCacheTier;
+    rocksdb::PinnableSlice value;
+    for (const std::string_view key : keys) {
+      if (db_->Get(cached_only, keys_, ToSlice(key), &value).IsIncomplete()) return false;
+      value.Reset();
+    }
+    return true;
+  }
+
+  Status Write(std::span<const KeyStore::Change> changes, const Applied& applied) {
+    rocksdb::WriteBatch batch;
+    for (const KeyStore::Change& change : changes) {
+      const rocksdb::Status status = change.value.has_value()
+                                         ? batch.Put(keys_, ToSlice(change.key), ToSlice(*change.value))
+                                         : batch.Delete(keys_, ToSlice(change.key));
+      RETURN_NOT_OK(FromRocks(status, folder_));
+    }
+    RETURN_NOT_OK(FromRocks(batch.Put(state_, kAppliedKey, EncodeApplied(applied)), folder_));
+    rocksdb::WriteOptions no_wal;  // The bucket's log is the WAL.
+    no_wal.disableWAL = true;
+    RETURN_NOT_OK(FromRocks(db_->Write(no_wal, &batch), folder_));
+    // A memtable would be lost with the process, and replay would grow beyond what the write-back table held.
+    return FromRocks(db_->Flush(rocksdb::FlushOptions(), {keys_, state_}), folder_);
+  }
+
+  std::unique_ptr<rocksdb::Iterator> NewIterator() {
+    rocksdb::ReadOptions whole;
+    whole.fill_cache = false;  // A scan would push the hot blocks out.
+    return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(whole, keys_));
+  }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  const std::string folder_;
+  const std::unique_ptr<rocksdb::DB> db_;
+  rocksdb::ColumnFamilyHandle* const keys_;
+  rocksdb::ColumnFamilyHandle* const state_;
+};
+
+class DbCursor : public KeyStore::Cursor {
+ public:
+  explicit DbCursor(std::shared_ptr<OpenDb> db) : db_(std::move(db)), at_(db_->NewIterator()) {}
+  void Seek(std::string_view key) override { at_->Seek(ToSlice(key)); }
+  bool valid() const override { return at_->Valid(); }
+  std::string_view key() const override { return ToView(at_->key()); }
+  std::string_view value() const override { return ToView(at_->value()); }
+  void Next() override { at_->Next(); }
+  Status status() const override { return FromRocks(at_->status(), db_->folder()); }
+
+ private:
+  const std::shared_ptr<OpenDb> db_;
+  const std::unique_ptr<rocksdb::Iterator> at_;
+};
+
+class EmptyCursor : public KeyStore::Cursor {
+ public:
+  void Seek(std::string_view) override {}
+  bool valid() const override { return false; }
+  std::string_view key() const override { return {}; }
+  std::string_view value() const override { return {}; }
+  void Next() override {}
+  Status status() const override { return Status::OK(); }
+};
+
+class RocksKeyStore : public KeyStore {
+ public:
+  RocksKeyStore(io::FileSystem& files, std::string folder, rocksdb::Options options)
+      : files_(files), folder_(std::move(folder)), options_(std::move(options)) {}
+
+  Result<Applied> applied() override {
+    const std::lock_guard lock(mutex_);
+    if (db_ == nullptr) {
+      const auto closed = files_.ReadFile(ClosedFile());
+      if (closed.ok()) {
+        const auto parsed = ParseApplied(*closed);
+        if (parsed.ok()) return parsed;
+        LogWarn("clean-close mark is damaged, the store is opened instead folder={}", folder_);
+      }
+    }
+    ASSIGN_OR_RAISE(const auto db, OpenLocked(/*create=*/false));
+    return db == nullptr ? Result<Applied>(Applied{}) : db->ReadApplied();
+  }
+
+  Result<std::vector<std::optional<std::string>>> Get(std::span<const std::string_view> keys) override {
+    ASSIGN_OR_RAISE(const auto db, Open(/*create=*/false));
+    if (db == nullptr) return std::vector<std::optional<std::string>>(keys.size());
+    return db->Get(keys);
+  }
+
+  bool IsCached(std::span<const std::string_view> keys) override {
+    const std::lock_guard lock(mutex_);
+    if (db_ != nullptr) return db_->IsCached(keys);
+    const auto exists = files_.Exists(DbFolder());
+    return exists.ok() && !*exists;
+  }
+
+  Result<std::unique_ptr<Cursor>> NewCursor() override {
+    ASSIGN_OR_RAISE(auto db, Open(/*create=*/false));
+    if (db == nullptr) return std::make_unique<EmptyCursor>();
+    return std::make_unique<DbCursor>(std::move(db));
+  }
+
+  Status Write(std::span<const Change> changes, Applied applied) override {
+    ASSIGN_OR_RAISE(const auto db, Open(/*create=*/true));
+    return db->Write(changes, applied);
+  }
+
+  Status Close() override {
+    const std::lock_guard lock(mutex_);
+    if (db_ == nullptr) return Status::OK();
+    ASSIGN_OR_RAISE(const Applied applied, db_->ReadApplied());
+    db_.reset();
+    return files_.ReplaceFile(ClosedFile(), EncodeApplied(applied));
+  }
+
+ private:
+  std::string DbFolder() const { return io::JoinPath(folder_, kDbFolder); }
+  std::string ClosedFile() const { return io::JoinPath(folder_, kClosedFile); }
+
+  Result<std::shared_ptr<OpenDb>> Open(bool create) {
+    const std::lock_guard lock(mutex_);
+    return OpenLocked(create);
+  }
+
+  // The database, opened at its first use; nullptr when it does not exist and shall not be made.
+  Result<std::shared_ptr<OpenDb>> OpenLocked(bool create) {
+    if (db_ != nullptr) return db_;
+    ASSIGN_OR_RAISE(const bool exists, files_.Exists(DbFolder()));
+    if (!exists && !create) return std::shared_ptr<OpenDb>();
+    RETURN_NOT_OK(files_.MakeFolders(folder_));
+    ASSIGN_OR_RAISE(auto db, OpenDb::Open(DbFolder(), options_));
+    // From the first write on the mark would be behind the store.
+    ASSIGN_OR_RAISE(const bool marked, files_.Exists(ClosedFile()));
+    if (marked) RETURN_NOT_OK(files_.Remove(ClosedFile()));
+    db_ = std::move(db);
+    return db_;
+  }
+
+  io::FileSystem& files_;
+  const std::string folder_;
+  const rocksdb::Options options_;
+  std::mutex mutex_;  // Guards db_: the flush pool and the shard may both come first.
+  std::shared_ptr<OpenDb> db_;
+};
+
+class RocksKeyStores : public KeyStores {
+ public:
+  RocksKeyStores(io::FileSystem& files, const RocksOptions& options)
+      : files_(files), options_(DbOptions(options, rocksdb::NewLRUCache(options.block_cache_bytes))) {
+    options_.env->SetBackgroundThreads(options.background_threads, rocksdb::Env::LOW);
+    options_.env->SetBackgroundThreads(1, rocksdb::Env::HIGH);
+  }
+
+  Result<std::shared_ptr<KeyStore>> Open(const std::string& folder) override {
+    return std::make_shared<RocksKeyStore>(files_, folder, options_);
+  }
+  Status Remove(const std::string& folder) override { return files_.RemoveTree(folder); }
+
+ private:
+  io::FileSystem& files_;
+  rocksdb::Options options_;
+};
+
+}  // namespace
+
+std::unique_ptr<KeyStores> MakeRocksStores(io::FileSystem& files, RocksOptions options) {
+  return std::make_unique<RocksKeyStores>(files, options);
+}
+
+}  // namespace sluice::kv

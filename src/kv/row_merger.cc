@@ -1,0 +1,160 @@
+#include "kv/row_merger.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/bytes.h"
+#include "base/check.h"
+
+namespace sluice::kv {
+namespace {
+
+std::string LowerCase(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+Result<MergeEngine> EngineNamed(const std::string& name) {
+  if (name.empty()) return MergeEngine::kDefault;
+  if (name == "first_row") return MergeEngine::kFirstRow;
+  if (name == "versioned") return MergeEngine::kVersioned;
+  return Error(ErrorCode::kInvalidTable, "merge engine is not supported table.merge-engine=", name);
+}
+
+Result<DeleteBehavior> BehaviorNamed(const std::string& name, MergeEngine engine) {
+  if (name == "ignore" || (name.empty() && engine != MergeEngine::kDefault)) return DeleteBehavior::kIgnore;
+  if (name == "allow" || name.empty()) return DeleteBehavior::kAllow;
+  if (name == "disable") return DeleteBehavior::kDisable;
+  return Error(ErrorCode::kInvalidTable, "unknown table.delete.behavior=", name);
+}
+
+// A version as a pair that compares like the value: (integer or milliseconds, nanoseconds of the millisecond).
+using VersionOrder = std::pair<int64_t, int32_t>;
+
+Result<VersionOrder> OrderOf(const types::DataType& type, types::RowFormat format, std::string_view part) {
+  const bool timestamp = type.kind() == types::TypeKind::kTimestamp || type.kind() == types::TypeKind::kTimestampLtz;
+  const bool nanos = timestamp && type.precision() > 3;
+  if (format == types::RowFormat::kIndexed) {
+    const size_t width = type.kind() == types::TypeKind::kInteger ? 4 : nanos ? 12 : 8;
+    if (part.size() != width) return Corrupt("version value has the wrong size size_bytes=", part.size());
+    if (width == 4) return VersionOrder(LoadLe<int32_t>(part.data()), 0);
+    return VersionOrder(LoadLe<int64_t>(part.data()), nanos ? LoadLe<int32_t>(part.data() + 8) : 0);
+  }
+  uint64_t value = 0;
+  uint64_t rest = 0;
+  if (!TakeVarint(&part, &value)) return Corrupt("version value ends early");
+  if (nanos && !TakeVarint(&part, &rest)) return Corrupt("version value ends early");
+  if (type.kind() == types::TypeKind::kInteger) return VersionOrder(static_cast<int32_t>(value), 0);
+  return VersionOrder(static_cast<int64_t>(value), static_cast<int32_t>(rest));
+}
+
+}  // namespace
+
+Result<MergeRules> MergeRules::Of(const types::TableDescriptor& descriptor) {
+  MergeRules rules;
+  ASSIGN_OR_RAISE(rules.engine, EngineNamed(LowerCase(descriptor.Property("table.merge-engine"))));
+  ASSIGN_OR_RAISE(rules.deletes,
+                  BehaviorNamed(LowerCase(descriptor.Property("table.delete.behavior")), rules.engine));
+  rules.wal_image = LowerCase(descriptor.Property("table.changelog.image", "FULL")) == "wal";
+  if (rules.engine == MergeEngine::kVersioned) {
+    const std::string name = descriptor.Property("table.merge-engine.versioned.ver-column");
+    rules.version_column = descriptor.schema.IndexOf(name);
+    if (rules.version_column < 0) return Error(ErrorCode::kInvalidTable, "no such version column name=", name);
+  }
+  return rules;
+}
+
+RowMerger::RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor, const RowVersion& latest)
+    : rules_(rules), latest_(latest) {
+  for (const types::Column& column : latest.schema->columns) {
+    const auto& key = descriptor.schema.primary_key;
+    key_column_.push_back(std::find(key.begin(), key.end(), column.name) != key.end());
+  }
+}
+
+Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const int> target_columns,
+                                    bool overwrite) const {
+  PutShape shape{&version, {}, overwrite ? MergeEngine::kDefault : rules_.engine};
+  if (target_columns.empty()) return shape;
+  if (shape.engine != MergeEngine::kDefault) {
+    return Error(ErrorCode::kInvalidTargetColumn, "the table's merge engine takes no partial update");
+  }
+  const auto& columns = latest_.schema->columns;
+  const int width = static_cast<int>(version.schema->columns.size());
+  shape.target.assign(columns.size(), false);
+  for (const int position : target_columns) {
+    if (position < 0 || position >= width) {
+      return Error(ErrorCode::kInvalidTargetColumn, "target column is outside the schema position=", position);
+    }
+    const auto at = std::find(version.source.begin(), version.source.end(), position);
+    if (at != version.source.end()) shape.target[static_cast<size_t>(at - version.source.begin())] = true;
+  }
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (key_column_[i] && !shape.target[i]) {
+      return Error(ErrorCode::kInvalidTargetColumn, "partial update leaves out key column=", columns[i].name);
+    }
+    if (!key_column_[i] && !columns[i].type->nullable()) {
+      return Error(ErrorCode::kInvalidTargetColumn, "partial update of a table with NOT NULL column=", columns[i].name);
+    }
+  }
+  return shape;
+}
+
+Result<MergeOutcome> RowMerger::Put(const PutShape& shape, const std::optional<std::string>& old_row,
+                                    const Parts& parts, const std::string_view* row) const {
+  CHECK(parts.size() == key_column_.size());
+  RETURN_NOT_OK(CheckNulls(parts));
+  if (shape.engine == MergeEngine::kFirstRow && old_row.has_value()) return MergeOutcome{};
+  if (shape.engine == MergeEngine::kVersioned && old_row.has_value()) {
+    ASSIGN_OR_RAISE(const bool older, IsOlder(parts, *old_row));
+    if (older) return MergeOutcome{};
+  }
+  if (!shape.partial()) {
+    return MergeOutcome{true, row != nullptr ? std::string(*row) : latest_.codec.Join(parts)};
+  }
+  Parts merged(parts.size());
+  if (old_row.has_value()) {
+    ASSIGN_OR_RAISE(merged, latest_.codec.Split(*old_row));
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (shape.target[i]) merged[i] = parts[i];
+  }
+  return MergeOutcome{true, latest_.codec.Join(merged)};
+}
+
+Result<MergeOutcome> RowMerger::Delete(const PutShape& shape, const std::optional<std::string>& old_row) const {
+  if (!old_row.has_value()) return MergeOutcome{};
+  if (!shape.partial()) return MergeOutcome{true, std::nullopt};
+  ASSIGN_OR_RAISE(Parts left, latest_.codec.Split(*old_row));
+  bool any = false;
+  for (size_t i = 0; i < left.size(); ++i) {
+    if (key_column_[i]) continue;
+    if (shape.target[i]) left[i] = std::nullopt;
+    any = any || left[i].has_value();
+  }
+  if (!any) return MergeOutcome{true, std::nullopt};
+  return MergeOutcome{true, latest_.codec.Join(left)};
+}
+
+Status RowMerger::CheckNulls(const Parts& parts) const {
+  const auto& columns = latest_.schema->columns;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].has_value() || (columns[i].type->nullable() && !key_column_[i])) continue;
+    return Corrupt("null in a column that takes none column=", columns[i].name);
+  }
+  return Status::OK();
+}
+
+// NULL is the smallest version; an equal version wins.
+Result<bool> RowMerger::IsOlder(const Parts& parts, std::string_view old_row) const {
+  const auto position = static_cast<size_t>(rules_.version_column);
+  ASSIGN_OR_RAISE(const Parts old_parts, latest_.codec.Split(old_row));
+  if (!old_parts[position].has_value()) return false;
+  if (!parts[position].has_value()) return true;
+  const types::DataType& type = *latest_.codec.columns()[position];
+  ASSIGN_OR_RAISE(const VersionOrder now, OrderOf(type, latest_.codec.format(), *parts[position]));
+  ASSIGN_OR_RAISE(const VersionOrder before, OrderOf(type, latest_.codec.format(), *old_parts[position]));
+  return now < before;
+}
+
+}  // namespace sluice::kv

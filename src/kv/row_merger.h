@@ -1,0 +1,68 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kv/row_versions.h"
+#include "types/schema.h"
+
+namespace sluice::kv {
+
+enum class MergeEngine : uint8_t { kDefault, kFirstRow, kVersioned };
+enum class DeleteBehavior : uint8_t { kAllow, kIgnore, kDisable };
+
+/// How one table merges a new row into an old one, from its properties (reference 5.7).
+struct MergeRules {
+  MergeEngine engine = MergeEngine::kDefault;
+  DeleteBehavior deletes = DeleteBehavior::kAllow;
+  bool wal_image = false;   ///< `table.changelog.image` = WAL: no -U.
+  int version_column = -1;  ///< Versioned engine: position in the latest schema.
+  /// Upserts of full rows need no old row: every one is +U, and live keys are not counted.
+  bool blind_upserts() const { return wal_image && engine == MergeEngine::kDefault; }
+
+  /// Errors: kInvalidTable for an engine that is not there yet or a value that is none.
+  static Result<MergeRules> Of(const types::TableDescriptor& descriptor);
+};
+
+/// What the rows of one put batch are.
+struct PutShape {
+  const RowVersion* version;       ///< Schema of its rows.
+  std::vector<bool> target;        ///< Per latest column: written by this batch; empty = all are.
+  MergeEngine engine;              ///< That of the table, or the default one when overwriting.
+  bool partial() const { return !target.empty(); }
+};
+
+/// New state of a key after one record.
+struct MergeOutcome {
+  bool changed = false;            ///< False: the old row stays, no changelog.
+  std::optional<std::string> row;  ///< In the latest schema; nullopt = the key is gone.
+};
+
+/// Merges rows given as parts of the latest schema. Holds no rows.
+class RowMerger {
+ public:
+  RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor, const RowVersion& latest);
+
+  /// Errors: kInvalidTargetColumn.
+  Result<PutShape> ShapeOf(const RowVersion& version, std::span<const int> target_columns, bool overwrite) const;
+  /// `row` holds the same columns as `parts`, nullptr when it is of an older schema.
+  /// Errors: kCorruptRecord for a NULL in a NOT NULL column.
+  Result<MergeOutcome> Put(const PutShape& shape, const std::optional<std::string>& old_row, const Parts& parts,
+                           const std::string_view* row) const;
+  Result<MergeOutcome> Delete(const PutShape& shape, const std::optional<std::string>& old_row) const;
+
+  const MergeRules& rules() const { return rules_; }
+
+ private:
+  Status CheckNulls(const Parts& parts) const;
+  Result<bool> IsOlder(const Parts& parts, std::string_view old_row) const;
+
+  MergeRules rules_;
+  const RowVersion& latest_;
+  std::vector<bool> key_column_;  // Per latest column: part of the primary key.
+};
+
+}  // namespace sluice::kv

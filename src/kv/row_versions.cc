@@ -1,0 +1,117 @@
+#include "kv/row_versions.h"
+
+#include <arrow/record_batch.h>
+
+#include <numeric>
+
+#include "base/bytes.h"
+#include "wire/kv_batch.h"
+
+namespace sluice::kv {
+namespace {
+
+std::vector<types::DataTypePtr> TypesOf(const std::vector<types::Column>& columns) {
+  std::vector<types::DataTypePtr> column_types;
+  for (const types::Column& column : columns) column_types.push_back(column.type);
+  return column_types;
+}
+
+int PositionOfId(const types::Schema& schema, int32_t column_id) {
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    if (schema.columns[i].id == column_id) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace
+
+RowVersions::RowVersions(types::RowFormat format, const types::TableInfo& table, SchemaOf schema_of)
+    : format_(format), schema_of_(std::move(schema_of)) {
+  auto schema = std::make_shared<const types::Schema>(table.descriptor.schema);
+  std::vector<int> same(schema->columns.size());
+  std::iota(same.begin(), same.end(), 0);
+  auto codec = types::RowCodec(format, TypesOf(schema->columns));
+  auto version = std::make_unique<RowVersion>(
+      RowVersion{table.schema_id, std::move(schema), std::move(codec), std::move(same)});
+  latest_ = version.get();
+  versions_.emplace(table.schema_id, std::move(version));
+}
+
+Result<const RowVersion*> RowVersions::Find(int32_t schema_id) {
+  if (const auto at = versions_.find(schema_id); at != versions_.end()) return at->second.get();
+  if (schema_id < 0 || schema_id > latest_->schema_id) {
+    return Error(ErrorCode::kSchemaNotExist, "no such schema schema_id=", schema_id, " latest=", latest_->schema_id);
+  }
+  ASSIGN_OR_RAISE(auto schema, schema_of_(schema_id));
+  auto version = std::make_unique<RowVersion>(Describe(schema_id, std::move(schema)));
+  return versions_.emplace(schema_id, std::move(version)).first->second.get();
+}
+
+RowVersion RowVersions::Describe(int32_t schema_id, std::shared_ptr<const types::Schema> schema) const {
+  std::vector<int> source;
+  for (const types::Column& column : latest_->schema->columns) source.push_back(PositionOfId(*schema, column.id));
+  auto codec = types::RowCodec(format_, TypesOf(schema->columns));
+  return RowVersion{schema_id, std::move(schema), std::move(codec), std::move(source)};
+}
+
+Result<Parts> RowVersions::SplitWide(const RowVersion& version, std::string_view row) const {
+  ASSIGN_OR_RAISE(Parts parts, version.codec.Split(row));
+  if (&version == latest_) return parts;
+  Parts wide(version.source.size());
+  for (size_t i = 0; i < wide.size(); ++i) {
+    if (version.source[i] >= 0) wide[i] = parts[static_cast<size_t>(version.source[i])];
+  }
+  return wide;
+}
+
+Result<std::string> RowVersions::Widen(std::string_view stored_value) {
+  ASSIGN_OR_RAISE(const wire::StoredValue stored, wire::ParseStoredValue(stored_value));
+  ASSIGN_OR_RAISE(const RowVersion* version, Find(stored.schema_id));
+  if (version == latest_) return std::string(stored.row);
+  ASSIGN_OR_RAISE(const Parts parts, SplitWide(*version, stored.row));
+  return latest_->codec.Join(parts);
+}
+
+Result<RowKeys> RowKeys::Make(types::RowFormat format, const types::TableDescriptor& descriptor) {
+  ASSIGN_OR_RAISE(const types::KeyPlan plan, types::PlanKeys(descriptor));
+  std::vector<std::string> names = plan.physical_primary_key;
+  if (names.empty()) return Error(ErrorCode::kInvalidTable, "table has no primary key of its own");
+  ASSIGN_OR_RAISE(const auto positions, descriptor.schema.IndexesOf(names));
+  std::vector<types::DataTypePtr> key_types;
+  for (const int position : positions) {
+    key_types.push_back(descriptor.schema.columns[static_cast<size_t>(position)].type);
+  }
+  ASSIGN_OR_RAISE(auto encoder, types::KeyEncoder::Make(plan.primary_key_format, key_types, /*null_allowed=*/false));
+  return RowKeys(std::move(names), types::RowCodec(format, std::move(key_types)), std::move(encoder));
+}
+
+Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema, std::span<const Parts> rows) const {
+  if (rows.empty()) return std::vector<std::string>();
+  ASSIGN_OR_RAISE(const auto positions, schema.IndexesOf(names_));
+  std::vector<std::string> key_rows;
+  key_rows.reserve(rows.size());
+  Parts key_parts(positions.size());
+  for (const Parts& row : rows) {
+    for (size_t i = 0; i < positions.size(); ++i) {
+      key_parts[i] = row[static_cast<size_t>(positions[i])];
+      if (!key_parts[i].has_value()) return Corrupt("key column is null column=", names_[i]);
+    }
+    key_rows.push_back(codec_.Join(key_parts));
+  }
+  const std::vector<std::string_view> views(key_rows.begin(), key_rows.end());
+  ASSIGN_OR_RAISE(const auto batch, codec_.Decode(views));
+  std::vector<int> all(positions.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::string> keys;
+  RETURN_NOT_OK(encoder_.Encode(*batch, all, &keys));
+  return keys;
+}
+
+Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema, const arrow::RecordBatch& batch) const {
+  ASSIGN_OR_RAISE(const auto positions, schema.IndexesOf(names_));
+  std::vector<std::string> keys;
+  RETURN_NOT_OK(encoder_.Encode(batch, positions, &keys));
+  return keys;
+}
+
+}  // namespace sluice::kv

@@ -1,0 +1,76 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "types/row.h"
+#include "types/schema.h"
+
+namespace sluice::kv {
+
+/// The encoded values of a row's columns, nullopt = NULL. Views.
+using Parts = std::vector<std::optional<std::string_view>>;
+
+/// The columns of one schema id of a table and how its rows read as rows of the latest.
+struct RowVersion {
+  int32_t schema_id;
+  std::shared_ptr<const types::Schema> schema;
+  types::RowCodec codec;
+  std::vector<int> source;  ///< Per column of the latest schema its position here by column id, -1 = not there yet.
+};
+
+/// Rows of every schema of one table, matched to the latest by column id.
+///
+/// Threads: confined to the bucket's shard (it remembers versions that it has looked up).
+class RowVersions {
+ public:
+  using SchemaOf = std::function<Result<std::shared_ptr<const types::Schema>>(int32_t schema_id)>;
+
+  RowVersions(types::RowFormat format, const types::TableInfo& table, SchemaOf schema_of);
+
+  /// Errors: kSchemaNotExist for an id above the latest, or unknown.
+  Result<const RowVersion*> Find(int32_t schema_id);
+  const RowVersion& latest() const { return *latest_; }
+
+  /// Take a row of `version` apart into the columns of the latest schema.
+  Result<Parts> SplitWide(const RowVersion& version, std::string_view row) const;
+  /// The row of a stored value in the latest schema.
+  Result<std::string> Widen(std::string_view stored_value);
+
+ private:
+  RowVersion Describe(int32_t schema_id, std::shared_ptr<const types::Schema> schema) const;
+
+  const types::RowFormat format_;
+  SchemaOf schema_of_;
+  std::map<int32_t, std::unique_ptr<RowVersion>> versions_;
+  const RowVersion* latest_;
+};
+
+/// Computes the stored keys of rows: the physical primary key in the table's key encoding.
+class RowKeys {
+ public:
+  /// Errors: those of PlanKeys; kInvalidTable when the table has no primary key.
+  static Result<RowKeys> Make(types::RowFormat format, const types::TableDescriptor& descriptor);
+
+  /// Keys of rows that were taken apart into the columns of `schema`.
+  /// Errors: kCorruptRecord for a NULL in a key column, naming it.
+  Result<std::vector<std::string>> KeysOf(const types::Schema& schema, std::span<const Parts> rows) const;
+  /// Keys of the rows of a batch whose columns are those of `schema`.
+  Result<std::vector<std::string>> KeysOf(const types::Schema& schema, const arrow::RecordBatch& batch) const;
+
+ private:
+  RowKeys(std::vector<std::string> names, types::RowCodec codec, types::KeyEncoder encoder)
+      : names_(std::move(names)), codec_(std::move(codec)), encoder_(std::move(encoder)) {}
+
+  std::vector<std::string> names_;  // Physical primary key.
+  types::RowCodec codec_;           // Rows of the key columns alone.
+  types::KeyEncoder encoder_;
+};
+
+}  // namespace sluice::kv
