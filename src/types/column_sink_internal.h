@@ -17,6 +17,7 @@ class ColumnSink {
   const ValueLayout& layout() const { return layout_; }
   const DataType& type() const { return *type_; }
   int64_t length() const { return length_; }
+  int64_t null_count() const { return nulls_; }
 
   void AppendNull();
   /// kFixed: the value's bits.

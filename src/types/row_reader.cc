@@ -197,6 +197,7 @@ Status RowReader::ReadMap(std::string_view bytes, ColumnSink* map) const {
   int64_t values = 0;
   RETURN_NOT_OK(ReadArray(rest.substr(0, static_cast<size_t>(key_bytes)), &map->children()[0], &keys));
   RETURN_NOT_OK(ReadArray(rest.substr(static_cast<size_t>(key_bytes)), &map->children()[1], &values));
+  if (map->children()[0].null_count() > 0) return Corrupt("map has a null key");
   if (keys != values) return Corrupt("map has another number of values keys=", keys, " values=", values);
   return Status::OK();
 }
