@@ -28,6 +28,7 @@ std::string Utf8Text(std::string text) {
     while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;  // Do not cut a character.
     text.resize(end);
   }
+  arrow::util::InitializeUTF8();  // Arrow's tables, made once.
   if (!arrow::util::ValidateUTF8(text)) {
     std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) >= 0x80; }, '?');
   }
