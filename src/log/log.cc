@@ -73,9 +73,7 @@ Result<Segment*> Log::Loaded(size_t index) {
   const bool closed = index + 1 < segments_.size();
   if (!segment->loaded()) {
     Status loaded = segment->Load();
-    if (loaded.ok() && closed && segment->size_bytes() > 0 && segment->times().largest_timestamp_ms() < 0) {
-      loaded = Corrupt("time index has lost its last entry file=", segment->log_path());
-    }
+    if (loaded.ok() && closed) loaded = segment->CheckSealed();
     if (CodeOf(loaded) == ErrorCode::kCorruptRecord) {
       LogInfo("indexes are built anew: {}", loaded.message());
       loaded = Reindex(index);

@@ -105,6 +105,18 @@ Status Segment::Seal() {
   return time_file->Append(time_entry);
 }
 
+Status Segment::CheckSealed() {
+  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(offsets_->Last()));
+  int64_t largest_ms = -1;
+  while (true) {
+    ASSIGN_OR_RAISE(const auto batch, scan.Next());
+    if (!batch) break;
+    largest_ms = batch->header.commit_timestamp_ms;
+  }
+  if (times_->largest_timestamp_ms() == largest_ms) return Status::OK();
+  return Corrupt("time index has lost its last entries file=", time_index_path_);
+}
+
 Status Segment::Truncate(uint64_t size_bytes, int64_t offset) {
   ASSIGN_OR_RAISE(const auto file, LogFile());
   RETURN_NOT_OK(file->Truncate(size_bytes));

@@ -50,6 +50,9 @@ class Segment {
   Status Index(const wire::LogBatchHeader& header, uint64_t position_bytes, uint32_t interval_bytes);
   /// Close the time index with the segment's last batch.
   Status Seal();
+  /// See whether the loaded time index ends as Seal left it.
+  /// Errors: kCorruptRecord when its last entries are lost.
+  Status CheckSealed();
   /// Cut the log file, durably, and the indexes.
   Status Truncate(uint64_t size_bytes, int64_t offset);
   Status Remove(io::FileSystem& file_system);
