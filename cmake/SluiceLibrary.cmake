@@ -11,6 +11,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(sluice_options INTERFACE -fpch-preprocess -Wno-restrict -Wno-maybe-uninitialized
     -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-dangling-pointer -Wno-free-nonheap-object)
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # In a unity build the .cc files count as headers, where GCC warns of members whose type is local to one file.
+  target_compile_options(sluice_options INTERFACE -Wno-subobject-linkage)
+endif()
 target_compile_definitions(sluice_options INTERFACE SPDLOG_FMT_EXTERNAL SPDLOG_COMPILED_LIB)
 if(SLUICE_SANITIZE)
   target_compile_options(sluice_options INTERFACE -fsanitize=${SLUICE_SANITIZE} -fno-sanitize-recover=undefined)
