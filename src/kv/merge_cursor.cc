@@ -54,11 +54,4 @@ void MergeCursor::StepPast(std::string_view key) {
   if (store_->valid() && store_->key() == key) store_->Next();
 }
 
-std::string PrefixEnd(std::string_view prefix) {
-  std::string end(prefix);
-  while (!end.empty() && static_cast<uint8_t>(end.back()) == 0xff) end.pop_back();
-  if (!end.empty()) end.back() = static_cast<char>(static_cast<uint8_t>(end.back()) + 1);
-  return end;
-}
-
 }  // namespace sluice::kv

@@ -44,7 +44,4 @@ class MergeCursor {
   std::string_view value_;
 };
 
-/// The smallest key above all that start with `prefix`; empty when there is none.
-std::string PrefixEnd(std::string_view prefix);
-
 }  // namespace sluice::kv

@@ -1,0 +1,331 @@
+#include "kv/kv_tablet.h"
+
+#include "base/log.h"
+#include "kv/tablet_fixture.h"
+
+namespace sluice::kv {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class KvTabletTest : public testing::Test {
+ protected:
+  TestBucket& Open(std::map<std::string, std::string> properties = {}, size_t bytes_max = 16 << 20) {
+    bucket_.emplace(stores_, "kv-0", TestTable(std::move(properties)), &pool_, bytes_max);
+    EXPECT_OK(bucket_->Reopen());
+    return *bucket_;
+  }
+  void Flush() {
+    bucket_->tablet().StartFlush();
+    pool_.RunAll();
+    bucket_->loop().RunPosted();
+  }
+
+  ~KvTabletTest() override { pool_.RunAll(); }  // A tablet waits for its running flush.
+
+  MemoryKeyStores stores_;
+  ManualPool pool_;
+  std::optional<TestBucket> bucket_;
+};
+
+TEST_F(KvTabletTest, ChangelogNamesWhatHappenedToEachKey) {
+  TestBucket& bucket = Open();
+  const TestRow a{1, "a", 10, {}}, b{2, {}, {}, {}}, a2{1, "a", 11, {}};
+  ASSERT_OK_AND_ASSIGN(auto changes, bucket.Put({Up(a), Up(b)}));
+  EXPECT_THAT(changes, ElementsAre(Plus(a), Plus(b)));
+  ASSERT_OK_AND_ASSIGN(changes, bucket.Put({Up(a2), Up(b), Del(2), Del(3)}));
+  // An equal update shows as well; the delete of a missing key does not.
+  EXPECT_THAT(changes, ElementsAre(Before(a), After(a2), Before(b), After(b), Minus(b)));
+  EXPECT_EQ(bucket.Lookup(1), a2);
+  EXPECT_EQ(bucket.Lookup(2), std::nullopt);
+  EXPECT_EQ(*bucket.tablet().RowCount(), 1);
+}
+
+TEST_F(KvTabletTest, BatchThatChangesNothingTakesOneOffset) {
+  TestBucket& bucket = Open();
+  ASSERT_OK_AND_ASSIGN(const auto changes, bucket.Put({Del(1)}));
+  EXPECT_THAT(changes, IsEmpty());
+  EXPECT_EQ(bucket.end_offset(), 1);
+  EXPECT_EQ(bucket.tablet().log_offset(), 1);
+}
+
+TEST_F(KvTabletTest, StagedRowsAreSeenByTheNextBatchButNotByReaders) {
+  TestBucket& bucket = Open();
+  const TestRow one{1, "one", {}, {}}, two{1, "two", {}, {}}, three{1, "three", {}, {}};
+  ASSERT_OK_AND_ASSIGN(Prepared first, bucket.Prepare({Up(one)}));
+  ASSERT_OK_AND_ASSIGN(Prepared second, bucket.Prepare({Up(two)}));
+  ASSERT_OK_AND_ASSIGN(Prepared third, bucket.Prepare({Del(1), Up(three)}));
+  EXPECT_EQ(bucket.Lookup(1), std::nullopt);
+  ASSERT_OK_AND_ASSIGN(auto changes, bucket.Finish(std::move(first)));
+  EXPECT_THAT(changes, ElementsAre(Plus(one)));
+  EXPECT_EQ(bucket.Lookup(1), one);
+  ASSERT_OK_AND_ASSIGN(changes, bucket.Finish(std::move(second)));
+  EXPECT_THAT(changes, ElementsAre(Before(one), After(two)));
+  ASSERT_OK_AND_ASSIGN(changes, bucket.Finish(std::move(third)));
+  EXPECT_THAT(changes, ElementsAre(Minus(two), Plus(three)));
+  EXPECT_EQ(bucket.Lookup(1), three);
+  EXPECT_EQ(*bucket.tablet().RowCount(), 1);
+}
+
+TEST_F(KvTabletTest, AbortedBatchLeavesNoTrace) {
+  TestBucket& bucket = Open();
+  const TestRow one{1, "one", {}, {}}, two{1, "two", {}, {}};
+  ASSERT_OK(bucket.Put({Up(one)}));
+  ASSERT_OK_AND_ASSIGN(Prepared first, bucket.Prepare({Del(1)}));
+  ASSERT_OK_AND_ASSIGN(Prepared second, bucket.Prepare({Up(two)}));
+  bucket.tablet().Abort(std::move(second));
+  bucket.tablet().Abort(std::move(first));
+  EXPECT_EQ(bucket.Lookup(1), one);
+  ASSERT_OK_AND_ASSIGN(const auto changes, bucket.Put({Up(two)}));
+  EXPECT_THAT(changes, ElementsAre(Before(one), After(two)));
+  EXPECT_EQ(*bucket.tablet().RowCount(), 1);
+}
+
+TEST_F(KvTabletTest, PartialUpdateKeepsOtherColumnsAndDeletesOnlyItsOwn) {
+  TestBucket& bucket = Open();
+  const TestRow full{1, "a", 10, 5};
+  ASSERT_OK(bucket.Put({Up(full)}));
+  ASSERT_OK_AND_ASSIGN(auto changes, bucket.Put({Up({1, {}, 11, {}}), Up({2, {}, 7, {}})}, {0, 2}));
+  EXPECT_THAT(changes, ElementsAre(Before(full), After({1, "a", 11, 5}), Plus({2, {}, 7, {}})));
+  ASSERT_OK_AND_ASSIGN(changes, bucket.Put({Del(1), Del(2), Del(3)}, {0, 2}));
+  EXPECT_THAT(changes, ElementsAre(Before({1, "a", 11, 5}), After({1, "a", {}, 5}), Minus({2, {}, 7, {}})));
+  EXPECT_EQ(*bucket.tablet().RowCount(), 1);
+}
+
+TEST_F(KvTabletTest, PartialUpdateRefusesWrongTargets) {
+  TestBucket& bucket = Open();
+  EXPECT_CODE(ErrorCode::kInvalidTargetColumn, bucket.Prepare({Up({1, "a", {}, {}})}, {1}));
+  EXPECT_CODE(ErrorCode::kInvalidTargetColumn, bucket.Prepare({Up({1, "a", {}, {}})}, {0, 4}));
+}
+
+TEST_F(KvTabletTest, FirstRowKeepsTheFirst) {
+  TestBucket& bucket = Open({{"table.merge-engine", "first_row"}});
+  const TestRow one{1, "one", {}, {}};
+  ASSERT_OK_AND_ASSIGN(const auto changes, bucket.Put({Up(one), Up({1, "two", {}, {}}), Del(1)}));
+  EXPECT_THAT(changes, ElementsAre(Plus(one)));
+  EXPECT_EQ(bucket.Lookup(1), one);
+  ASSERT_OK_AND_ASSIGN(Prepared over, bucket.Prepare({Up({1, "two", {}, {}})}, {}, 0, /*overwrite=*/true));
+  ASSERT_OK(bucket.Finish(std::move(over)));
+  EXPECT_EQ(bucket.Lookup(1)->name, "two");
+}
+
+TEST_F(KvTabletTest, VersionedTakesEqualOrNewerVersions) {
+  TestBucket& bucket = Open({{"table.merge-engine", "versioned"},
+                             {"table.merge-engine.versioned.ver-column", "version"}});
+  ASSERT_OK(bucket.Put({Up({1, "a", {}, {}}), Up({1, "b", {}, -3}), Up({1, "c", {}, {}}), Up({1, "d", {}, -4})}));
+  EXPECT_EQ(bucket.Lookup(1)->name, "b");
+  ASSERT_OK(bucket.Put({Up({1, "e", {}, -3}), Up({1, "f", {}, 2}), Up({1, "g", {}, 1})}));
+  EXPECT_EQ(bucket.Lookup(1)->name, "f");
+}
+
+TEST_F(KvTabletTest, DeleteBehaviorIsTheTables) {
+  TestBucket& ignoring = Open({{"table.delete.behavior", "IGNORE"}});
+  ASSERT_OK_AND_ASSIGN(const auto changes, ignoring.Put({Up({1, {}, {}, {}}), Del(1)}));
+  EXPECT_THAT(changes, ElementsAre(Plus({1, {}, {}, {}})));
+  TestBucket& refusing = Open({{"table.delete.behavior", "DISABLE"}});
+  EXPECT_CODE(ErrorCode::kDeletionDisabled, refusing.Prepare({Up({9, {}, {}, {}}), Del(1)}));
+  EXPECT_EQ(refusing.tablet().log_offset(), 0);
+}
+
+TEST_F(KvTabletTest, WalImageWritesNoOldRowsButDeletes) {
+  TestBucket& bucket = Open({{"table.changelog.image", "WAL"}});
+  const TestRow a{1, "a", {}, {}}, b{1, "b", {}, {}};
+  ASSERT_OK_AND_ASSIGN(auto changes, bucket.Put({Up(a), Up(b), Del(1), Del(1)}));
+  EXPECT_THAT(changes, ElementsAre(After(a), After(b), Minus(b)));
+  ASSERT_OK_AND_ASSIGN(changes, bucket.Put({Up({1, {}, 3, {}}), Up({1, {}, 4, {}})}, {0, 2}));
+  EXPECT_THAT(changes, ElementsAre(Plus({1, {}, 3, {}}), After({1, {}, 4, {}})));
+  EXPECT_CODE(ErrorCode::kInvalidTable, bucket.tablet().RowCount());
+  ASSERT_OK(bucket.Reopen());
+  EXPECT_EQ(bucket.Lookup(1), (TestRow{1, {}, 4, {}}));
+}
+
+TEST_F(KvTabletTest, RowsOfAnOlderSchemaAreReadByColumnId) {
+  auto old_table = TestTable();
+  old_table.descriptor.schema.columns.pop_back();
+  bucket_.emplace(stores_, "kv-0", old_table, &pool_);
+  TestBucket& bucket = *bucket_;
+  ASSERT_OK(bucket.Reopen());
+  ASSERT_OK(bucket.Put({Up({1, "a", 1, {}}), Up({2, "b", 2, {}})}));
+  auto new_table = TestTable();
+  new_table.schema_id = 2;
+  ASSERT_OK(bucket.AddSchema(new_table));
+  ASSERT_OK_AND_ASSIGN(const auto changes, bucket.Put({Up({1, "c", 3, 9}), Del(2)}));
+  EXPECT_THAT(changes, ElementsAre(Before({1, "a", 1, {}}), After({1, "c", 3, 9}), Minus({2, "b", 2, {}})));
+  // A writer that has not noticed yet: its rows are widened with NULL.
+  ASSERT_OK(bucket.Put({Up({1, "d", 4, 77})}, {}, /*schema_id=*/1));
+  EXPECT_EQ(bucket.Lookup(1), (TestRow{1, "d", 4, {}}));
+  EXPECT_CODE(ErrorCode::kSchemaNotExist, [&] {
+    std::string bytes = bucket.KvBatch({Up({1, "d", 4, 77})});
+    const auto records = wire::KvBatchView::Parse(bytes)->records();
+    bytes = wire::BuildKvBatch(3, -1, -1, records);
+    return bucket.tablet().Prepare(*wire::KvBatchView::Parse(bytes), {}, false);
+  }());
+  ASSERT_OK(bucket.Reopen());
+  EXPECT_EQ(bucket.Scan(), bucket.Folded());
+}
+
+TEST_F(KvTabletTest, RefusesNullKeysForeignKeysAndDamage) {
+  TestBucket& bucket = Open();
+  const std::string good = bucket.KvBatch({Up({1, "a", {}, {}}), Up({2, "b", {}, {}})});
+  const auto records = wire::KvBatchView::Parse(good)->records();
+  const auto prepare = [&](const std::string& bytes) {
+    return bucket.tablet().Prepare(*wire::KvBatchView::Parse(bytes), {}, false);
+  };
+  const std::vector<wire::KvRecord> swapped{{records[1].key, records[0].row}};
+  EXPECT_CODE(ErrorCode::kCorruptRecord, prepare(wire::BuildKvBatch(1, -1, -1, swapped)));
+  std::string null_key(*records[0].row);
+  null_key[0] = static_cast<char>(null_key[0] | 1);
+  null_key.erase(1, 1);  // NULL takes no bytes.
+  const std::vector<wire::KvRecord> nulls{{records[0].key, null_key}};
+  EXPECT_CODE(ErrorCode::kCorruptRecord, prepare(wire::BuildKvBatch(1, -1, -1, nulls)));
+  std::string flipped = good;
+  flipped.back() = static_cast<char>(flipped.back() ^ 1);
+  EXPECT_CODE(ErrorCode::kCorruptRecord, prepare(flipped));
+  EXPECT_EQ(bucket.tablet().write_back_bytes(), 0u);
+}
+
+TEST_F(KvTabletTest, ScanShowsOneOffsetWhileRowsChangeAndMove) {
+  TestBucket& bucket = Open();
+  for (int32_t id = 0; id < 100; ++id) ASSERT_OK(bucket.Put({Up({id, "old", id, {}})}));
+  Flush();
+  for (int32_t id = 0; id < 50; id += 2) ASSERT_OK(bucket.Put({Del(id)}));
+  const auto expected = bucket.Folded();
+  ASSERT_OK_AND_ASSIGN(const auto scan, bucket.tablet().OpenScan());
+  EXPECT_EQ(scan->log_offset(), bucket.end_offset());
+  ASSERT_OK_AND_ASSIGN(const auto first, scan->Next(1));
+  EXPECT_EQ(first.size(), 1u);  // At least one, however small the limit.
+  for (int32_t id = 0; id < 200; ++id) ASSERT_OK(bucket.Put({Up({id, "new", id, {}})}));
+  Flush();
+  auto rows = bucket.Drain(*scan, 100);
+  rows.emplace(1, bucket.DecodeValues(first).front());
+  EXPECT_EQ(rows, expected);
+  EXPECT_EQ(bucket.Scan().size(), 200u);
+}
+
+TEST_F(KvTabletTest, LimitScanAndPrefixLookupFollowKeyOrder) {
+  TestBucket& bucket = Open();
+  for (int32_t id = 0; id < 20; ++id) ASSERT_OK(bucket.Put({Up({id, "x", id, {}})}));
+  Flush();
+  ASSERT_OK(bucket.Put({Del(3), Up({5, "y", {}, {}}), Up({300, "z", {}, {}})}));
+  ASSERT_OK_AND_ASSIGN(const auto some, bucket.tablet().LimitScan(4));
+  EXPECT_EQ(some.size(), 4u);
+  ASSERT_OK_AND_ASSIGN(const auto all, bucket.tablet().LimitScan(1000));
+  EXPECT_EQ(all.size(), 20u);
+  EXPECT_EQ(std::vector(all.begin(), all.begin() + 4), some);
+  const std::string whole = bucket.Key(5), none = bucket.Key(3);
+  const std::string common = bucket.Key(0).substr(0, 8);  // Row kind and null bits: the same for all.
+  const std::vector<std::string_view> prefixes{whole, none, common};
+  ASSERT_OK_AND_ASSIGN(const auto found, bucket.tablet().PrefixLookup(prefixes));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_THAT(bucket.DecodeValues(found[0]), ElementsAre(TestRow{5, "y", {}, {}}));
+  EXPECT_THAT(found[1], IsEmpty());
+  EXPECT_EQ(found[2], all);
+}
+
+TEST_F(KvTabletTest, FlushWritesEachKeyOnceAndAdvancesTheAppliedOffset) {
+  TestBucket& bucket = Open();
+  for (int round = 0; round < 10; ++round) {
+    ASSERT_OK(bucket.Put({Up({1, "a", round, {}}), Up({2, "b", round, {}})}));
+    if (round == 5) bucket.Scan();  // Freezes: two layers to merge.
+  }
+  EXPECT_EQ(bucket.tablet().applied_offset(), 0);
+  Flush();
+  EXPECT_EQ(stores_.keys_written(), 2);
+  EXPECT_EQ(bucket.tablet().applied_offset(), bucket.end_offset());
+  EXPECT_EQ(bucket.tablet().write_back_bytes(), 0u);
+  EXPECT_EQ(bucket.Lookup(2)->amount, 9);
+  ASSERT_OK(bucket.Reopen());
+  EXPECT_EQ(bucket.replayed_from, bucket.end_offset());
+  EXPECT_EQ(*bucket.tablet().RowCount(), 2);
+}
+
+TEST_F(KvTabletTest, PutsDuringAFlushStayOnTop) {
+  TestBucket& bucket = Open();
+  ASSERT_OK(bucket.Put({Up({1, "old", {}, {}}), Up({2, "old", {}, {}})}));
+  bucket.tablet().StartFlush();
+  ASSERT_OK(bucket.Put({Up({1, "new", {}, {}}), Del(2)}));
+  pool_.RunAll();  // Written, not yet told.
+  EXPECT_EQ(bucket.Lookup(1)->name, "new");
+  bucket.loop().RunPosted();
+  EXPECT_EQ(bucket.tablet().applied_offset(), 2);
+  EXPECT_EQ(bucket.Lookup(1)->name, "new");
+  EXPECT_EQ(bucket.Lookup(2), std::nullopt);
+  ASSERT_OK(bucket.Reopen());
+  EXPECT_EQ(bucket.replayed_from, 2);
+  EXPECT_EQ(bucket.Scan(), bucket.Folded());
+  EXPECT_EQ(*bucket.tablet().RowCount(), 1);
+}
+
+TEST_F(KvTabletTest, FullWriteBackTableRefusesUntilItHasMoved) {
+  TestBucket& bucket = Open({}, /*bytes_max=*/8 << 10);
+  Status refused;
+  int32_t id = 0;
+  while (refused.ok() && id < 1000) {
+    refused = bucket.Put({Up({++id, std::string(100, 'x'), {}, {}})}).status();
+    EXPECT_LT(bucket.tablet().write_back_bytes(), 9u << 10);
+  }
+  EXPECT_CODE(ErrorCode::kStorageBackpressure, refused);
+  EXPECT_TRUE(bucket.tablet().flushing());
+  while (bucket.tablet().flushing()) {
+    pool_.RunAll();
+    bucket.loop().RunPosted();
+  }
+  ASSERT_OK(bucket.Put({Up({id, std::string(100, 'x'), {}, {}})}));
+  EXPECT_EQ(bucket.Scan(), bucket.Folded());
+}
+
+TEST_F(KvTabletTest, FailedFlushIsTriedAgainAndLosesNothing) {
+  TestBucket& bucket = Open({}, /*bytes_max=*/8 << 10);
+  stores_.FailWrites(true);
+  const auto warnings = WarningCount();
+  int32_t id = 0;
+  while (bucket.Put({Up({++id, std::string(100, 'x'), {}, {}})}).ok()) {
+    pool_.RunAll();
+    bucket.loop().RunPosted();
+  }
+  EXPECT_GT(WarningCount(), warnings);
+  EXPECT_EQ(bucket.tablet().applied_offset(), 0);
+  EXPECT_EQ(bucket.Scan(), bucket.Folded());
+  stores_.FailWrites(false);
+  bucket.loop().now += std::chrono::seconds(5);
+  EXPECT_CODE(ErrorCode::kStorageBackpressure, bucket.Put({Up({id, {}, {}, {}})}));  // Starts the next try.
+  pool_.RunAll();
+  bucket.loop().RunPosted();
+  ASSERT_OK(bucket.Put({Up({id, {}, {}, {}})}));
+  ASSERT_OK(bucket.Reopen());
+  EXPECT_EQ(bucket.Scan(), bucket.Folded());
+}
+
+TEST_F(KvTabletTest, LogIsMadeDurableBeforeTheStore) {
+  bucket_.emplace(stores_, "kv-0", TestTable(), &pool_);
+  std::vector<int64_t> synced;
+  bucket_->before_flush = [&](int64_t offset) {
+    EXPECT_EQ(stores_.keys_written(), 0);
+    synced.push_back(offset);
+    return Status::OK();
+  };
+  ASSERT_OK(bucket_->Reopen());
+  ASSERT_OK(bucket_->Put({Up({1, {}, {}, {}})}));
+  Flush();
+  EXPECT_THAT(synced, ElementsAre(1));
+  EXPECT_EQ(stores_.keys_written(), 1);
+}
+
+TEST_F(KvTabletTest, ReplayRefusesAGap) {
+  TestBucket& bucket = Open();
+  std::string batch = wire::BuildEmptyLogBatch({}, /*append_only=*/false);
+  wire::StampBatch(batch.data(), 5, 0);
+  EXPECT_CODE(ErrorCode::kKvStorage, bucket.tablet().Replay(*wire::LogBatchView::Parse(batch)));
+}
+
+TEST_F(KvTabletTest, UnsupportedTablesAreRefusedAtOpen) {
+  const auto open = [&](std::map<std::string, std::string> properties) {
+    return TestBucket(stores_, "kv-x", TestTable(std::move(properties)), &pool_).Reopen();
+  };
+  EXPECT_CODE(ErrorCode::kInvalidTable, open({{"table.merge-engine", "aggregation"}}));
+  EXPECT_CODE(ErrorCode::kInvalidTable, open({{"table.log.format", "INDEXED"}}));
+}
+
+}  // namespace
+}  // namespace sluice::kv
