@@ -1,0 +1,93 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "io/clock.h"
+#include "io/file.h"
+#include "io/pool.h"
+#include "io/random.h"
+#include "io/transport.h"
+#include "kv/key_store.h"
+#include "log/log.h"
+#include "shard/shards.h"
+#include "tablet/table_source.h"
+#include "types/ids.h"
+
+namespace sluice::tablet {
+
+/// What a tablet server runs on and with. The pointers outlive the service.
+struct TabletOptions {
+  int32_t server_id = 0;
+  std::string data_dir;                   ///< `data.dir`; laid out as reference 6.1 says.
+  const TableSource* tables = nullptr;
+  shard::Shards* shards = nullptr;        ///< Each bucket lives on one of them, by hash.
+  io::FileSystem* files = nullptr;
+  io::Clock* clock = nullptr;
+  io::Random* random = nullptr;
+  io::Pool* read_pool = nullptr;          ///< Reads that would wait for the device.
+  io::Pool* sync_pool = nullptr;          ///< fsync and checkpoints.
+  io::Pool* flush_pool = nullptr;         ///< Moves of keys to the stores.
+  kv::KeyStores* key_stores = nullptr;
+  /// INIT_WRITER: a writer id never given before (the coordinator's).
+  std::function<io::Task<Result<int64_t>>(io::Loop& loop)> new_writer_id;
+
+  log::LogOptions log;                    ///< `files` is ours to fill.
+  size_t open_files_max = 512;            ///< Log files that stay open, per shard.
+  size_t write_back_bytes_max = 16 << 20;  ///< Keys in memory, per bucket.
+  size_t waiting_puts_bytes_max = 8 << 20;  ///< Puts of one bucket that wait for a read.
+  std::chrono::milliseconds recovery_checkpoint_interval{60'000};
+  std::chrono::milliseconds watermark_checkpoint_interval{5'000};
+  std::chrono::milliseconds retention_interval{300'000};
+  std::chrono::milliseconds scanner_ttl{600'000};
+  size_t scanners_per_bucket_max = 8;
+  size_t scanners_max = 200;  ///< Per server.
+};
+
+/// A bucket as pages and metrics show it.
+struct BucketStatus {
+  types::BucketId id;
+  bool leader = false;
+  int32_t leader_epoch = 0;
+  int64_t log_start_offset = 0;
+  int64_t log_end_offset = 0;
+  int64_t high_watermark = 0;
+  int64_t lake_end_offset = -1;  ///< -1 = not tiered.
+  uint64_t log_size_bytes = 0;
+  uint64_t write_back_bytes = 0;
+};
+
+/// The calls of tablet scope over the replicas of this server.
+///
+/// A request is cut by bucket where it arrived; its parts go to the owner shards in order of arrival, and the last
+/// answer releases the reply.
+/// Threads: Handle and the other tasks may start on any loop and go on there when they are done.
+class TabletService : public io::Service {
+ public:
+  explicit TabletService(TabletOptions options);
+  ~TabletService() override;
+
+  /// Take the data folder (one process at a time) and start the timers. Replicas open when the coordinator names
+  /// their leaders. Errors: kStorage when another process holds the folder.
+  io::Task<Status> Start(io::Loop& loop);
+  /// Refuse new calls, let waiting ones go, close every replica cleanly. To be awaited before the object goes.
+  io::Task<Status> Stop(io::Loop& loop);
+
+  /// Errors: per bucket inside the reply wherever the protocol has a place for them; kUnsupportedVersion for a call
+  /// that is not ours.
+  io::Task<Result<io::Payload>> Handle(io::Loop& loop, std::shared_ptr<const io::Principal> principal,
+                                       io::Call call) override;
+
+  /// All replicas of this server.
+  io::Task<std::vector<BucketStatus>> Buckets(io::Loop& loop);
+
+ private:
+  struct Core;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace sluice::tablet
