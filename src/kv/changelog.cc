@@ -8,8 +8,10 @@
 
 namespace sluice::kv {
 
-Result<std::string> BuildChangelogBatch(const RowVersion& version, std::span<const wire::ChangeType> changes,
-                                        std::span<const std::string> rows, wire::LogBatchOptions options) {
+Result<std::string> BuildChangelogBatch(const RowVersion& version,
+                                        std::span<const wire::ChangeType> changes,
+                                        std::span<const std::string> rows,
+                                        wire::LogBatchOptions options) {
   CHECK(changes.size() == rows.size());
   options.schema_id = static_cast<int16_t>(version.schema_id);
   if (rows.empty()) return wire::BuildEmptyLogBatch(options, /*append_only=*/false);
@@ -18,12 +20,13 @@ Result<std::string> BuildChangelogBatch(const RowVersion& version, std::span<con
   return wire::BuildLogBatch(options, *batch, changes);
 }
 
-Result<Folded> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from, const RowVersion& version,
-                                  const RowKeys& keys) {
+Result<Folded> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
+                                  const RowVersion& version, const RowKeys& keys) {
   Folded folded;
   const wire::LogBatchHeader& header = batch.header();
   if (header.record_count == 0) return folded;
-  if (batch.append_only()) return Corrupt("append-only batch in a changelog offset=", header.base_offset);
+  if (batch.append_only())
+    return Corrupt("append-only batch in a changelog offset=", header.base_offset);
   ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, version.schema->ToArrow()));
   std::vector<std::string> encoded;
   RETURN_NOT_OK(version.codec.Encode(*rows, 0, rows->num_rows(), &encoded));
@@ -45,10 +48,12 @@ Result<Folded> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
         ++folded.row_count_delta;
         [[fallthrough]];
       case wire::ChangeType::kUpdateAfter:
-        folded.layer.Put(row_keys[i], wire::BuildStoredValue(static_cast<int16_t>(version.schema_id), encoded[i]));
+        folded.layer.Put(row_keys[i], wire::BuildStoredValue(
+                                          static_cast<int16_t>(version.schema_id), encoded[i]));
         break;
       case wire::ChangeType::kAppendOnly:
-        return Corrupt("append-only record in a changelog offset=", header.base_offset + static_cast<int64_t>(i));
+        return Corrupt("append-only record in a changelog offset=",
+                       header.base_offset + static_cast<int64_t>(i));
     }
   }
   return folded;

@@ -16,14 +16,16 @@ std::vector<KeyStore::Change> NewestOf(const Flusher::Layers& layers) {
     }
   }
   if (layers.size() > 1) {
-    std::ranges::stable_sort(changes, {}, &KeyStore::Change::key);  // Stable: the newest of a key stays first.
+    std::ranges::stable_sort(changes, {},
+                             &KeyStore::Change::key);  // Stable: the newest of a key stays first.
     const auto repeats = std::ranges::unique(changes, {}, &KeyStore::Change::key);
     changes.erase(repeats.begin(), repeats.end());
   }
   return changes;
 }
 
-Status Move(KeyStore& store, const Flusher::BeforeFlush& before_flush, const Flusher::Layers& layers, Applied upto) {
+Status Move(KeyStore& store, const Flusher::BeforeFlush& before_flush,
+            const Flusher::Layers& layers, Applied upto) {
   // The store must never be ahead of what the log keeps after a power loss.
   if (before_flush) RETURN_NOT_OK(before_flush(upto.log_offset));
   return store.Write(NewestOf(layers), upto);
@@ -31,7 +33,8 @@ Status Move(KeyStore& store, const Flusher::BeforeFlush& before_flush, const Flu
 
 }  // namespace
 
-Flusher::Flusher(std::shared_ptr<KeyStore> store, io::Pool& pool, io::Loop& loop, BeforeFlush before_flush)
+Flusher::Flusher(std::shared_ptr<KeyStore> store, io::Pool& pool, io::Loop& loop,
+                 BeforeFlush before_flush)
     : store_(std::move(store)), pool_(pool), loop_(loop), before_flush_(std::move(before_flush)) {}
 
 bool Flusher::Start(Layers layers, std::function<void(Status)> done) {
@@ -46,16 +49,17 @@ bool Flusher::Start(Layers layers, std::function<void(Status)> done) {
     running_ = false;
     done(std::move(status));
   };
-  const bool posted = pool_.TryPost([work = work_, store = store_, before = before_flush_, layers = std::move(layers),
-                                     loop = &loop_, tell = std::move(tell)]() mutable {
-    Status status = Move(*store, before, layers, layers.back()->upto);
-    layers.clear();
-    store.reset();
-    loop->Post([tell, status] { tell(status); });
-    const std::lock_guard lock(work->mutex);
-    work->busy = false;
-    work->ended.notify_all();
-  });
+  const bool posted =
+      pool_.TryPost([work = work_, store = store_, before = before_flush_,
+                     layers = std::move(layers), loop = &loop_, tell = std::move(tell)]() mutable {
+        Status status = Move(*store, before, layers, layers.back()->upto);
+        layers.clear();
+        store.reset();
+        loop->Post([tell, status] { tell(status); });
+        const std::lock_guard lock(work->mutex);
+        work->busy = false;
+        work->ended.notify_all();
+      });
   if (!posted) {
     running_ = false;
     const std::lock_guard lock(work_->mutex);

@@ -13,7 +13,8 @@
 
 namespace sluice::kv {
 
-/// Moves frozen layers of one bucket to its store on a pool, one move at a time: the newest version of each key, once.
+/// Moves frozen layers of one bucket to its store on a pool, one move at a time: the newest version
+/// of each key, once.
 ///
 /// Threads: called on the bucket's shard; the move itself runs on the pool.
 class Flusher {
@@ -21,7 +22,8 @@ class Flusher {
   using Layers = std::vector<std::shared_ptr<const Frozen>>;  ///< Oldest first.
   using BeforeFlush = std::function<Status(int64_t log_offset)>;
 
-  Flusher(std::shared_ptr<KeyStore> store, io::Pool& pool, io::Loop& loop, BeforeFlush before_flush);
+  Flusher(std::shared_ptr<KeyStore> store, io::Pool& pool, io::Loop& loop,
+          BeforeFlush before_flush);
   ~Flusher() { Wait(); }
 
   /// Start moving; `done` runs on the loop. False when the pool is full. Nothing may be running.
@@ -47,8 +49,9 @@ class Flusher {
   io::Loop& loop_;
   BeforeFlush before_flush_;
   std::shared_ptr<Work> work_ = std::make_shared<Work>();
-  bool running_ = false;                                     // As the shard knows it.
-  std::shared_ptr<char> alive_ = std::make_shared<char>();  // Expires with this object: a late callback sees it.
+  bool running_ = false;  // As the shard knows it.
+  std::shared_ptr<char> alive_ =
+      std::make_shared<char>();  // Expires with this object: a late callback sees it.
 };
 
 }  // namespace sluice::kv

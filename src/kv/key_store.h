@@ -15,8 +15,9 @@ namespace sluice::kv {
 
 /// How far a store has followed its bucket's log.
 struct Applied {
-  int64_t log_offset = 0;                   ///< Everything below this offset is in the store, nothing from it on.
-  std::optional<int64_t> row_count = 0;     ///< Live keys at that offset; nullopt = not counted (WAL image).
+  int64_t log_offset = 0;  ///< Everything below this offset is in the store, nothing from it on.
+  std::optional<int64_t> row_count =
+      0;  ///< Live keys at that offset; nullopt = not counted (WAL image).
   bool operator==(const Applied&) const = default;
 };
 
@@ -46,11 +47,13 @@ class KeyStore {
   virtual ~KeyStore() = default;
   virtual Result<Applied> applied() = 0;
   /// One slot per key, in order; nullopt = absent.
-  virtual Result<std::vector<std::optional<std::string>>> Get(std::span<const std::string_view> keys) = 0;
+  virtual Result<std::vector<std::optional<std::string>>> Get(
+      std::span<const std::string_view> keys) = 0;
   /// True when Get of these keys would not wait for the device.
   virtual bool IsCached(std::span<const std::string_view> keys) = 0;
   virtual Result<std::unique_ptr<Cursor>> NewCursor() = 0;
-  /// Apply all changes (each key once) and `applied` as one: durable when this returns, all or nothing after a crash.
+  /// Apply all changes (each key once) and `applied` as one: durable when this returns, all or
+  /// nothing after a crash.
   virtual Status Write(std::span<const Change> changes, Applied applied) = 0;
   virtual Status Close() = 0;
 };
@@ -72,7 +75,8 @@ struct RocksOptions {
   int open_files_max = 64;              ///< Per store.
 };
 
-/// Stores that are RocksDB folders: no WAL, lz4 above zstd, bloom filters, files that RocksDB 6.20 can read.
+/// Stores that are RocksDB folders: no WAL, lz4 above zstd, bloom filters, files that RocksDB 6.20
+/// can read.
 std::unique_ptr<KeyStores> MakeRocksStores(io::FileSystem& files, RocksOptions options);
 
 }  // namespace sluice::kv

@@ -14,7 +14,9 @@ class KeyStoreTest : public testing::TestWithParam<StoreKind> {
     store_.reset();
     store_ = stores_->Open(io::JoinPath(dir_.path(), "kv-3")).ValueOrDie();
   }
-  Status Write(std::vector<KeyStore::Change> changes, Applied applied) { return store_->Write(changes, applied); }
+  Status Write(std::vector<KeyStore::Change> changes, Applied applied) {
+    return store_->Write(changes, applied);
+  }
   std::vector<std::string> Walk(KeyStore::Cursor& cursor, std::string_view from = "") {
     std::vector<std::string> seen;
     for (cursor.Seek(from); cursor.valid(); cursor.Next()) {

@@ -1,4 +1,5 @@
-// Random operations against a map, over both kinds of stores, with crashes and flushes between any two steps.
+// Random operations against a map, over both kinds of stores, with crashes and flushes between any
+// two steps.
 #include "io/pool.h"
 #include "io/random.h"
 #include "kv/tablet_fixture.h"
@@ -16,7 +17,8 @@ class KvOracleTest : public testing::TestWithParam<StoreKind> {
 };
 
 // What the puts of one batch mean, computed without our code.
-void ApplyToOracle(const std::vector<TestPut>& puts, bool partial, std::map<int32_t, TestRow>* state) {
+void ApplyToOracle(const std::vector<TestPut>& puts, bool partial,
+                   std::map<int32_t, TestRow>* state) {
   for (const TestPut& put : puts) {
     const auto at = state->find(put.row.id);
     if (!put.is_delete && (!partial || at == state->end())) {
@@ -36,7 +38,8 @@ TestPut RandomPut(io::Random& random) {
   const auto id = static_cast<int32_t>(random.Below(60)) - 10;
   if (random.Below(4) == 0) return Del(id);
   TestRow row{id, {}, {}, {}};
-  if (random.Below(3) != 0) row.name = std::string(random.Below(30), static_cast<char>('a' + random.Below(26)));
+  if (random.Below(3) != 0)
+    row.name = std::string(random.Below(30), static_cast<char>('a' + random.Below(26)));
   if (random.Below(3) != 0) row.amount = static_cast<int64_t>(random.Next());
   if (random.Below(3) != 0) row.version = static_cast<int32_t>(random.Next());
   return Up(row);
@@ -48,7 +51,8 @@ TEST_P(KvOracleTest, StateIsTheChangelogFoldedThroughCrashesAndFlushes) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     io::SeededRandom random(seed);
     ManualPool pool;
-    TestBucket bucket(*stores_, folder() + std::to_string(seed), TestTable(), &pool, /*bytes_max=*/6 << 10);
+    TestBucket bucket(*stores_, folder() + std::to_string(seed), TestTable(), &pool,
+                      /*bytes_max=*/6 << 10);
     ASSERT_OK(bucket.Reopen());
     std::map<int32_t, TestRow> oracle;
     for (int step = 0; step < 150; ++step) {

@@ -5,14 +5,15 @@ namespace {
 
 std::vector<const Layer*> NewestFirst(const LayeredScan::Layers& layers) {
   std::vector<const Layer*> newest_first;
-  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) newest_first.push_back(&(*layer)->layer);
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer)
+    newest_first.push_back(&(*layer)->layer);
   return newest_first;
 }
 
 }  // namespace
 
-LayeredScan::LayeredScan(Layers layers, std::shared_ptr<KeyStore> store, std::unique_ptr<KeyStore::Cursor> cursor,
-                         int64_t log_offset)
+LayeredScan::LayeredScan(Layers layers, std::shared_ptr<KeyStore> store,
+                         std::unique_ptr<KeyStore::Cursor> cursor, int64_t log_offset)
     : layers_(std::move(layers)),
       store_(std::move(store)),
       cursor_(NewestFirst(layers_), std::move(cursor)),

@@ -11,8 +11,8 @@ namespace sluice::kv {
 class LayeredScan : public KvScan {
  public:
   using Layers = std::vector<std::shared_ptr<const Frozen>>;  ///< Oldest first.
-  LayeredScan(Layers layers, std::shared_ptr<KeyStore> store, std::unique_ptr<KeyStore::Cursor> cursor,
-              int64_t log_offset);
+  LayeredScan(Layers layers, std::shared_ptr<KeyStore> store,
+              std::unique_ptr<KeyStore::Cursor> cursor, int64_t log_offset);
 
   int64_t log_offset() const override { return log_offset_; }
   Result<std::vector<std::string>> Next(size_t bytes_max) override;

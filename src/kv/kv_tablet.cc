@@ -34,7 +34,8 @@ Result<std::unique_ptr<KvTablet>> KvTablet::Open(KvOptions options) {
   ASSIGN_OR_RAISE(auto store, options.stores->Open(options.folder));
   ASSIGN_OR_RAISE(Applied applied, store->applied());
   if (rows->rules().blind_upserts()) applied.row_count = std::nullopt;
-  auto tablet = std::unique_ptr<KvTablet>(new KvTablet(std::move(options), std::move(store), applied));
+  auto tablet =
+      std::unique_ptr<KvTablet>(new KvTablet(std::move(options), std::move(store), applied));
   tablet->rows_ = std::move(rows);
   return tablet;
 }
@@ -44,16 +45,18 @@ KvTablet::KvTablet(KvOptions options, std::shared_ptr<KeyStore> store, Applied a
       store_(std::move(store)),
       applied_(applied),
       write_back_(std::make_unique<WriteBack>(applied)),
-      flusher_(std::make_unique<Flusher>(store_, *options_.flush_pool, *options_.loop, options_.before_flush)) {}
+      flusher_(std::make_unique<Flusher>(store_, *options_.flush_pool, *options_.loop,
+                                         options_.before_flush)) {}
 
 KvTablet::~KvTablet() = default;
 
 int64_t KvTablet::log_offset() const { return write_back_->upto().log_offset; }
 int64_t KvTablet::applied_offset() const { return applied_.log_offset; }
 
-Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
-                                   bool overwrite) {
-  MaybeStartFlush();  // Also when refused: a failed flush is tried again by the puts that it holds up.
+Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
+                                   std::span<const int> target_columns, bool overwrite) {
+  MaybeStartFlush();  // Also when refused: a failed flush is tried again by the puts that it holds
+                      // up.
   RETURN_NOT_OK(RefuseWhenFull());
   if (!batch.CrcMatches()) return Corrupt("kv batch fails its crc ", options_.bucket.ToString());
   ASSIGN_OR_RAISE(PutBatch put, PutBatch::Parse(*rows_, batch, target_columns, overwrite));
@@ -70,13 +73,14 @@ Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch, std::span<con
 
 Status KvTablet::RefuseWhenFull() const {
   if (write_back_->size_bytes() < options_.write_back_bytes_max) return Status::OK();
-  return Error(ErrorCode::kStorageBackpressure, "write-back table is full ", options_.bucket.ToString(),
-               " size_bytes=", write_back_->size_bytes(), " bytes_max=", options_.write_back_bytes_max);
+  return Error(ErrorCode::kStorageBackpressure, "write-back table is full ",
+               options_.bucket.ToString(), " size_bytes=", write_back_->size_bytes(),
+               " bytes_max=", options_.write_back_bytes_max);
 }
 
 // The write-back table first, then one read of the store for all that it does not know.
-Result<std::vector<std::optional<std::string>>> KvTablet::Read(std::span<const std::string_view> keys,
-                                                               Find find) const {
+Result<std::vector<std::optional<std::string>>> KvTablet::Read(
+    std::span<const std::string_view> keys, Find find) const {
   std::vector<std::optional<std::string>> values(keys.size());
   std::vector<size_t> missing;
   std::vector<std::string_view> missing_keys;
@@ -94,14 +98,17 @@ Result<std::vector<std::optional<std::string>>> KvTablet::Read(std::span<const s
   return values;
 }
 
-Result<std::string> KvTablet::BuildChangelog(const Prepared& prepared, wire::LogBatchOptions options) const {
+Result<std::string> KvTablet::BuildChangelog(const Prepared& prepared,
+                                             wire::LogBatchOptions options) const {
   ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(prepared.schema_id));
   return BuildChangelogBatch(*version, prepared.changes, prepared.rows, options);
 }
 
 void KvTablet::Commit(Prepared prepared, int64_t base_offset, int64_t next_offset) {
-  CHECK(base_offset == log_offset() && next_offset > base_offset);  // The log and its keys move together.
-  write_back_->Commit(prepared.ticket, Advanced(write_back_->upto(), next_offset, prepared.row_count_delta));
+  CHECK(base_offset == log_offset() &&
+        next_offset > base_offset);  // The log and its keys move together.
+  write_back_->Commit(prepared.ticket,
+                      Advanced(write_back_->upto(), next_offset, prepared.row_count_delta));
   MaybeStartFlush();
 }
 
@@ -123,7 +130,8 @@ Status KvTablet::Replay(const wire::LogBatchView& batch) {
   return Status::OK();
 }
 
-Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(std::span<const std::string_view> keys) const {
+Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(
+    std::span<const std::string_view> keys) const {
   return Read(keys, &WriteBack::FindVisible);
 }
 
@@ -133,7 +141,8 @@ Result<std::vector<std::vector<std::string>>> KvTablet::PrefixLookup(
   if (prefixes.empty()) return values;
   ASSIGN_OR_RAISE(auto cursor, NewCursor());
   for (size_t i = 0; i < prefixes.size(); ++i) {
-    for (cursor->Seek(prefixes[i]); cursor->valid() && cursor->key().starts_with(prefixes[i]); cursor->Next()) {
+    for (cursor->Seek(prefixes[i]); cursor->valid() && cursor->key().starts_with(prefixes[i]);
+         cursor->Next()) {
       values[i].emplace_back(cursor->value());
     }
     RETURN_NOT_OK(cursor->status());
@@ -145,7 +154,8 @@ Result<std::vector<std::string>> KvTablet::LimitScan(size_t limit) const {
   std::vector<std::string> values;
   if (limit == 0) return values;
   ASSIGN_OR_RAISE(auto cursor, NewCursor());
-  for (cursor->Seek(""); cursor->valid() && values.size() < limit; cursor->Next()) values.emplace_back(cursor->value());
+  for (cursor->Seek(""); cursor->valid() && values.size() < limit; cursor->Next())
+    values.emplace_back(cursor->value());
   RETURN_NOT_OK(cursor->status());
   return values;
 }
@@ -153,7 +163,8 @@ Result<std::vector<std::string>> KvTablet::LimitScan(size_t limit) const {
 Result<std::unique_ptr<MergeCursor>> KvTablet::NewCursor() const {
   std::vector<const Layer*> layers{&write_back_->active()};
   const auto& frozen = write_back_->frozen();
-  for (auto layer = frozen.rbegin(); layer != frozen.rend(); ++layer) layers.push_back(&(*layer)->layer);
+  for (auto layer = frozen.rbegin(); layer != frozen.rend(); ++layer)
+    layers.push_back(&(*layer)->layer);
   ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor());
   return std::make_unique<MergeCursor>(std::move(layers), std::move(store_cursor));
 }
@@ -165,8 +176,8 @@ Result<std::unique_ptr<KvScan>> KvTablet::OpenScan() {
   write_back_->Freeze();  // What a scan reads changes no more.
   ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor());
   const auto& frozen = write_back_->frozen();
-  auto scan = std::make_unique<LayeredScan>(LayeredScan::Layers(frozen.begin(), frozen.end()), store_,
-                                            std::move(store_cursor), log_offset());
+  auto scan = std::make_unique<LayeredScan>(LayeredScan::Layers(frozen.begin(), frozen.end()),
+                                            store_, std::move(store_cursor), log_offset());
   MaybeStartFlush();
   return scan;
 }
@@ -213,14 +224,16 @@ void KvTablet::StartFlush() {
   const auto& frozen = write_back_->frozen();
   if (frozen.empty()) return;
   const size_t count = frozen.size();
-  const bool started = flusher_->Start(Flusher::Layers(frozen.begin(), frozen.end()),
-                                       [this, count](const Status& status) { OnFlushed(count, status); });
+  const bool started =
+      flusher_->Start(Flusher::Layers(frozen.begin(), frozen.end()),
+                      [this, count](const Status& status) { OnFlushed(count, status); });
   if (!started) retry_flush_at_ = options_.loop->clock().Monotonic() + kFlushRetryDelay;
 }
 
 void KvTablet::OnFlushed(size_t layers, const Status& status) {
   if (!status.ok()) {
-    LogError("flush of keys failed, will be tried again {} error={}", options_.bucket.ToString(), status.ToString());
+    LogError("flush of keys failed, will be tried again {} error={}", options_.bucket.ToString(),
+             status.ToString());
     retry_flush_at_ = options_.loop->clock().Monotonic() + kFlushRetryDelay;
     return;
   }

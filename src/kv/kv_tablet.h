@@ -30,16 +30,18 @@ class WriteBack;
 class Flusher;
 
 struct KvOptions {
-  std::string folder;                 ///< Of the key store: `…/kv-{bucket}`.
-  types::BucketId bucket;             ///< For messages.
-  types::TableInfo table;             ///< Latest schema and properties.
+  std::string folder;      ///< Of the key store: `…/kv-{bucket}`.
+  types::BucketId bucket;  ///< For messages.
+  types::TableInfo table;  ///< Latest schema and properties.
   /// Columns of an older (or the latest) schema id. Errors: kSchemaNotExist.
   std::function<Result<std::shared_ptr<const types::Schema>>(int32_t schema_id)> schema_of;
-  KeyStores* stores = nullptr;        ///< Outlives the tablet.
-  io::Loop* loop = nullptr;           ///< The shard's loop: where a finished flush is told.
-  io::Pool* flush_pool = nullptr;     ///< Where flushes run.
-  size_t write_back_bytes_max = 16 << 20;  ///< Beyond it Prepare refuses; a flush starts at half of it.
-  /// Make the log durable below an offset before the store is; runs on the flush pool. May be empty.
+  KeyStores* stores = nullptr;     ///< Outlives the tablet.
+  io::Loop* loop = nullptr;        ///< The shard's loop: where a finished flush is told.
+  io::Pool* flush_pool = nullptr;  ///< Where flushes run.
+  size_t write_back_bytes_max =
+      16 << 20;  ///< Beyond it Prepare refuses; a flush starts at half of it.
+  /// Make the log durable below an offset before the store is; runs on the flush pool. May be
+  /// empty.
   std::function<Status(int64_t log_offset)> before_flush;
 };
 
@@ -47,8 +49,9 @@ struct KvOptions {
 struct Prepared {
   uint64_t ticket = 0;                    ///< Names the staged entries.
   std::vector<wire::ChangeType> changes;  ///< One per row of the changelog; -U and +U adjacent.
-  std::vector<std::string> rows;          ///< Rows in `table.kv.format` of the schema `schema_id`, without it.
-  int32_t schema_id = 0;                  ///< Latest schema when it was prepared.
+  std::vector<std::string>
+      rows;               ///< Rows in `table.kv.format` of the schema `schema_id`, without it.
+  int32_t schema_id = 0;  ///< Latest schema when it was prepared.
   int64_t row_count_delta = 0;
 };
 
@@ -60,42 +63,50 @@ class KvScan {
   virtual ~KvScan() = default;
   /// Log offset whose prefix this scan shows: all records below it.
   virtual int64_t log_offset() const = 0;
-  /// Next values (int16 LE schema id + row): at least one, until `bytes_max` is reached; empty at the end.
+  /// Next values (int16 LE schema id + row): at least one, until `bytes_max` is reached; empty at
+  /// the end.
   virtual Result<std::vector<std::string>> Next(size_t bytes_max) = 0;
   virtual bool done() const = 0;
 };
 
-/// The keys of one bucket of a primary-key table: newest versions in a write-back table over a key store.
+/// The keys of one bucket of a primary-key table: newest versions in a write-back table over a key
+/// store.
 ///
-/// The changelog in the bucket's log is the truth: state at offset n = the log below n, folded by key. Prepare turns a
-/// put batch into changelog rows; the caller appends them and then Commits. Batches are prepared and committed in the
-/// same order, several may be prepared before the first commits, and each sees what those before it staged.
-/// Values are int16 LE schema id + row in `table.kv.format`.
-/// Threads: confined to the shard that owns the bucket; flushes run on the pool.
+/// The changelog in the bucket's log is the truth: state at offset n = the log below n, folded by
+/// key. Prepare turns a put batch into changelog rows; the caller appends them and then Commits.
+/// Batches are prepared and committed in the same order, several may be prepared before the first
+/// commits, and each sees what those before it staged. Values are int16 LE schema id + row in
+/// `table.kv.format`. Threads: confined to the shard that owns the bucket; flushes run on the pool.
 class KvTablet {
  public:
-  /// Errors: kInvalidTable for a table that has no primary key or asks for what is not there yet; kKvStorage.
+  /// Errors: kInvalidTable for a table that has no primary key or asks for what is not there yet;
+  /// kKvStorage.
   static Result<std::unique_ptr<KvTablet>> Open(KvOptions options);
   /// Drops what is not in the store (the log has it); waits for a running flush.
   ~KvTablet();
   KvTablet(const KvTablet&) = delete;
   KvTablet& operator=(const KvTablet&) = delete;
 
-  /// Next log offset that this tablet expects: where Replay starts after Open, then the end of what was committed.
+  /// Next log offset that this tablet expects: where Replay starts after Open, then the end of what
+  /// was committed.
   int64_t log_offset() const;
   /// Offset below which the store has everything; the log must be kept from here.
   int64_t applied_offset() const;
 
   /// Resolve a batch against the newest state, staged or not; nothing is visible yet.
   ///
-  /// `target_columns`: positions of a partial update in the batch's schema, empty = all. `overwrite`: past the merge engine.
-  /// Errors: kCorruptRecord, kSchemaNotExist, kInvalidTargetColumn, kDeletionDisabled (nothing is staged);
-  /// kStorageBackpressure when the write-back table is full.
-  Result<Prepared> Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns, bool overwrite);
-  /// The changelog batch of `prepared` for the log: Arrow rows, or an empty batch when nothing changed.
-  /// Writer id, sequence and compression come from `options`, the schema id from `prepared`.
+  /// `target_columns`: positions of a partial update in the batch's schema, empty = all.
+  /// `overwrite`: past the merge engine. Errors: kCorruptRecord, kSchemaNotExist,
+  /// kInvalidTargetColumn, kDeletionDisabled (nothing is staged); kStorageBackpressure when the
+  /// write-back table is full.
+  Result<Prepared> Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
+                           bool overwrite);
+  /// The changelog batch of `prepared` for the log: Arrow rows, or an empty batch when nothing
+  /// changed. Writer id, sequence and compression come from `options`, the schema id from
+  /// `prepared`.
   Result<std::string> BuildChangelog(const Prepared& prepared, wire::LogBatchOptions options) const;
-  /// Make the oldest staged batch visible: its changelog stands in the log from `base_offset` to before `next_offset`.
+  /// Make the oldest staged batch visible: its changelog stands in the log from `base_offset` to
+  /// before `next_offset`.
   void Commit(Prepared prepared, int64_t base_offset, int64_t next_offset);
   /// Drop the newest staged batch (after a failed or duplicate append); abort later ones first.
   void Abort(Prepared prepared);
@@ -104,14 +115,17 @@ class KvTablet {
   Status Replay(const wire::LogBatchView& batch);
 
   /// One slot per key, in order.
-  Result<std::vector<std::optional<std::string>>> Lookup(std::span<const std::string_view> keys) const;
+  Result<std::vector<std::optional<std::string>>> Lookup(
+      std::span<const std::string_view> keys) const;
   /// Values of all keys that start with each prefix, in key order.
-  Result<std::vector<std::vector<std::string>>> PrefixLookup(std::span<const std::string_view> prefixes) const;
+  Result<std::vector<std::vector<std::string>>> PrefixLookup(
+      std::span<const std::string_view> prefixes) const;
   /// The first `limit` values in key order.
   Result<std::vector<std::string>> LimitScan(size_t limit) const;
   /// Errors: kTooManyScanners while the flusher has too much left to move.
   Result<std::unique_ptr<KvScan>> OpenScan();
-  /// True when these keys can be read on the shard without waiting for the device; else call Warm first.
+  /// True when these keys can be read on the shard without waiting for the device; else call Warm
+  /// first.
   bool IsCached(std::span<const std::string_view> keys) const;
   /// Work for a read pool that brings the keys' blocks into the cache.
   std::function<Status()> Warm(std::vector<std::string> keys) const;
@@ -122,17 +136,20 @@ class KvTablet {
   /// Newest schema and properties after an ALTER.
   Status SetTable(types::TableInfo table);
 
-  /// Start moving everything committed to the store unless a move is under way; the pool does the work.
+  /// Start moving everything committed to the store unless a move is under way; the pool does the
+  /// work.
   void StartFlush();
   bool flushing() const;
   size_t write_back_bytes() const;
-  /// Move everything committed to the store and close it: the next Open has nothing to replay. Blocks.
+  /// Move everything committed to the store and close it: the next Open has nothing to replay.
+  /// Blocks.
   Status Close();
 
  private:
   KvTablet(KvOptions options, std::shared_ptr<KeyStore> store, Applied applied);
   using Find = const std::optional<std::string>* (WriteBack::*)(std::string_view) const;
-  Result<std::vector<std::optional<std::string>>> Read(std::span<const std::string_view> keys, Find find) const;
+  Result<std::vector<std::optional<std::string>>> Read(std::span<const std::string_view> keys,
+                                                       Find find) const;
   Result<std::unique_ptr<MergeCursor>> NewCursor() const;
   Status RefuseWhenFull() const;
   void MaybeStartFlush();
@@ -145,7 +162,8 @@ class KvTablet {
   std::unique_ptr<TabletRows> rows_;  // Schemas, keys and merge rules of the table.
   std::unique_ptr<WriteBack> write_back_;
   std::unique_ptr<Flusher> flusher_;
-  std::chrono::nanoseconds retry_flush_at_{0};  // After a failed flush, on the loop's monotonic clock.
+  std::chrono::nanoseconds retry_flush_at_{
+      0};  // After a failed flush, on the loop's monotonic clock.
   uint64_t next_ticket_ = 1;
 };
 

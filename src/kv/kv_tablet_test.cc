@@ -11,7 +11,8 @@ using testing::IsEmpty;
 
 class KvTabletTest : public testing::Test {
  protected:
-  TestBucket& Open(std::map<std::string, std::string> properties = {}, size_t bytes_max = 16 << 20) {
+  TestBucket& Open(std::map<std::string, std::string> properties = {},
+                   size_t bytes_max = 16 << 20) {
     bucket_.emplace(stores_, "kv-0", TestTable(std::move(properties)), &pool_, bytes_max);
     EXPECT_OK(bucket_->Reopen());
     return *bucket_;
@@ -89,7 +90,8 @@ TEST_F(KvTabletTest, PartialUpdateKeepsOtherColumnsAndDeletesOnlyItsOwn) {
   ASSERT_OK_AND_ASSIGN(auto changes, bucket.Put({Up({1, {}, 11, {}}), Up({2, {}, 7, {}})}, {0, 2}));
   EXPECT_THAT(changes, ElementsAre(Before(full), After({1, "a", 11, 5}), Plus({2, {}, 7, {}})));
   ASSERT_OK_AND_ASSIGN(changes, bucket.Put({Del(1), Del(2), Del(3)}, {0, 2}));
-  EXPECT_THAT(changes, ElementsAre(Before({1, "a", 11, 5}), After({1, "a", {}, 5}), Minus({2, {}, 7, {}})));
+  EXPECT_THAT(changes,
+              ElementsAre(Before({1, "a", 11, 5}), After({1, "a", {}, 5}), Minus({2, {}, 7, {}})));
   EXPECT_EQ(*bucket.tablet().RowCount(), 1);
 }
 
@@ -105,7 +107,8 @@ TEST_F(KvTabletTest, FirstRowKeepsTheFirst) {
   ASSERT_OK_AND_ASSIGN(const auto changes, bucket.Put({Up(one), Up({1, "two", {}, {}}), Del(1)}));
   EXPECT_THAT(changes, ElementsAre(Plus(one)));
   EXPECT_EQ(bucket.Lookup(1), one);
-  ASSERT_OK_AND_ASSIGN(Prepared over, bucket.Prepare({Up({1, "two", {}, {}})}, {}, 0, /*overwrite=*/true));
+  ASSERT_OK_AND_ASSIGN(Prepared over,
+                       bucket.Prepare({Up({1, "two", {}, {}})}, {}, 0, /*overwrite=*/true));
   ASSERT_OK(bucket.Finish(std::move(over)));
   EXPECT_EQ(bucket.Lookup(1)->name, "two");
 }
@@ -113,7 +116,8 @@ TEST_F(KvTabletTest, FirstRowKeepsTheFirst) {
 TEST_F(KvTabletTest, VersionedTakesEqualOrNewerVersions) {
   TestBucket& bucket = Open({{"table.merge-engine", "versioned"},
                              {"table.merge-engine.versioned.ver-column", "version"}});
-  ASSERT_OK(bucket.Put({Up({1, "a", {}, {}}), Up({1, "b", {}, -3}), Up({1, "c", {}, {}}), Up({1, "d", {}, -4})}));
+  ASSERT_OK(bucket.Put(
+      {Up({1, "a", {}, {}}), Up({1, "b", {}, -3}), Up({1, "c", {}, {}}), Up({1, "d", {}, -4})}));
   EXPECT_EQ(bucket.Lookup(1)->name, "b");
   ASSERT_OK(bucket.Put({Up({1, "e", {}, -3}), Up({1, "f", {}, 2}), Up({1, "g", {}, 1})}));
   EXPECT_EQ(bucket.Lookup(1)->name, "f");
@@ -151,7 +155,8 @@ TEST_F(KvTabletTest, RowsOfAnOlderSchemaAreReadByColumnId) {
   new_table.schema_id = 2;
   ASSERT_OK(bucket.AddSchema(new_table));
   ASSERT_OK_AND_ASSIGN(const auto changes, bucket.Put({Up({1, "c", 3, 9}), Del(2)}));
-  EXPECT_THAT(changes, ElementsAre(Before({1, "a", 1, {}}), After({1, "c", 3, 9}), Minus({2, "b", 2, {}})));
+  EXPECT_THAT(changes,
+              ElementsAre(Before({1, "a", 1, {}}), After({1, "c", 3, 9}), Minus({2, "b", 2, {}})));
   // A writer that has not noticed yet: its rows are widened with NULL.
   ASSERT_OK(bucket.Put({Up({1, "d", 4, 77})}, {}, /*schema_id=*/1));
   EXPECT_EQ(bucket.Lookup(1), (TestRow{1, "d", 4, {}}));
@@ -214,7 +219,8 @@ TEST_F(KvTabletTest, LimitScanAndPrefixLookupFollowKeyOrder) {
   EXPECT_EQ(all.size(), 20u);
   EXPECT_EQ(std::vector(all.begin(), all.begin() + 4), some);
   const std::string whole = bucket.Key(5), none = bucket.Key(3);
-  const std::string common = bucket.Key(0).substr(0, 8);  // Row kind and null bits: the same for all.
+  const std::string common =
+      bucket.Key(0).substr(0, 8);  // Row kind and null bits: the same for all.
   const std::vector<std::string_view> prefixes{whole, none, common};
   ASSERT_OK_AND_ASSIGN(const auto found, bucket.tablet().PrefixLookup(prefixes));
   ASSERT_EQ(found.size(), 3u);
@@ -289,7 +295,8 @@ TEST_F(KvTabletTest, FailedFlushIsTriedAgainAndLosesNothing) {
   EXPECT_EQ(bucket.Scan(), bucket.Folded());
   stores_.FailWrites(false);
   bucket.loop().now += std::chrono::seconds(5);
-  EXPECT_CODE(ErrorCode::kStorageBackpressure, bucket.Put({Up({id, {}, {}, {}})}));  // Starts the next try.
+  EXPECT_CODE(ErrorCode::kStorageBackpressure,
+              bucket.Put({Up({id, {}, {}, {}})}));  // Starts the next try.
   pool_.RunAll();
   bucket.loop().RunPosted();
   ASSERT_OK(bucket.Put({Up({id, {}, {}, {}})}));

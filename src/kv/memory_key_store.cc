@@ -4,11 +4,13 @@ namespace sluice::kv {
 
 class MemoryKeyStore : public KeyStore {
  public:
-  MemoryKeyStore(MemoryKeyStores& stores, std::string folder) : stores_(stores), folder_(std::move(folder)) {}
+  MemoryKeyStore(MemoryKeyStores& stores, std::string folder)
+      : stores_(stores), folder_(std::move(folder)) {}
 
   Result<Applied> applied() override { return Current()->applied; }
 
-  Result<std::vector<std::optional<std::string>>> Get(std::span<const std::string_view> keys) override {
+  Result<std::vector<std::optional<std::string>>> Get(
+      std::span<const std::string_view> keys) override {
     const auto content = Current();
     std::vector<std::optional<std::string>> values;
     values.reserve(keys.size());
@@ -24,7 +26,8 @@ class MemoryKeyStore : public KeyStore {
   Result<std::unique_ptr<Cursor>> NewCursor() override { return std::make_unique<Walk>(Current()); }
 
   Status Write(std::span<const Change> changes, Applied applied) override {
-    if (stores_.fail_writes_) return Error(ErrorCode::kKvStorage, "simulated write failure folder=", folder_);
+    if (stores_.fail_writes_)
+      return Error(ErrorCode::kKvStorage, "simulated write failure folder=", folder_);
     auto next = std::make_shared<MemoryKeyStores::Content>(*Current());
     for (const Change& change : changes) {
       if (change.value.has_value()) {
@@ -45,7 +48,8 @@ class MemoryKeyStore : public KeyStore {
  private:
   class Walk : public Cursor {
    public:
-    explicit Walk(MemoryKeyStores::Published content) : content_(std::move(content)), at_(content_->values.end()) {}
+    explicit Walk(MemoryKeyStores::Published content)
+        : content_(std::move(content)), at_(content_->values.end()) {}
     void Seek(std::string_view key) override { at_ = content_->values.lower_bound(key); }
     bool valid() const override { return at_ != content_->values.end(); }
     std::string_view key() const override { return at_->first; }

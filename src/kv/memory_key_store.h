@@ -9,7 +9,8 @@
 
 namespace sluice::kv {
 
-/// Stores in memory, for simulation and tests: what Write returned from survives closing and dropping a store.
+/// Stores in memory, for simulation and tests: what Write returned from survives closing and
+/// dropping a store.
 class MemoryKeyStores : public KeyStores {
  public:
   Result<std::shared_ptr<KeyStore>> Open(const std::string& folder) override;
@@ -26,7 +27,8 @@ class MemoryKeyStores : public KeyStores {
     std::map<std::string, std::string, std::less<>> values;
     Applied applied;
   };
-  // Contents are immutable once published: a Write replaces the whole, so that cursors keep what they saw.
+  // Contents are immutable once published: a Write replaces the whole, so that cursors keep what
+  // they saw.
   using Published = std::shared_ptr<const Content>;
 
   std::mutex mutex_;  // Guards contents_: a flush pool writes while the shard reads.

@@ -27,9 +27,11 @@ void MergeCursor::Settle() {
     // The first source that shows the smallest key is the newest that knows it.
     const Source* newest = nullptr;
     for (const Source& source : sources_) {
-      if (!source.done() && (newest == nullptr || source.at->first < newest->at->first)) newest = &source;
+      if (!source.done() && (newest == nullptr || source.at->first < newest->at->first))
+        newest = &source;
     }
-    const bool from_store = store_->valid() && (newest == nullptr || store_->key() < newest->at->first);
+    const bool from_store =
+        store_->valid() && (newest == nullptr || store_->key() < newest->at->first);
     if (from_store) {
       key_ = store_->key();
       value_ = store_->value();

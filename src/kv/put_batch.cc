@@ -16,7 +16,8 @@ Result<types::RowFormat> RowFormatOf(const types::TableDescriptor& descriptor) {
 Status CheckSupported(const types::TableDescriptor& descriptor) {
   const std::string log_format = descriptor.Property("table.log.format", "ARROW");
   if (log_format != "ARROW" && log_format != "arrow") {
-    return Error(ErrorCode::kInvalidTable, "changelog format is not supported table.log.format=", log_format);
+    return Error(ErrorCode::kInvalidTable,
+                 "changelog format is not supported table.log.format=", log_format);
   }
   if (!descriptor.schema.auto_increment.empty()) {
     return Error(ErrorCode::kInvalidTable, "auto increment is not supported column=",
@@ -27,14 +28,16 @@ Status CheckSupported(const types::TableDescriptor& descriptor) {
 
 }  // namespace
 
-Result<std::unique_ptr<TabletRows>> TabletRows::Make(const types::TableInfo& table, RowVersions::SchemaOf schema_of) {
+Result<std::unique_ptr<TabletRows>> TabletRows::Make(const types::TableInfo& table,
+                                                     RowVersions::SchemaOf schema_of) {
   RETURN_NOT_OK(CheckSupported(table.descriptor));
   ASSIGN_OR_RAISE(const types::RowFormat format, RowFormatOf(table.descriptor));
   ASSIGN_OR_RAISE(auto keys, RowKeys::Make(format, table.descriptor));
   ASSIGN_OR_RAISE(const MergeRules rules, MergeRules::Of(table.descriptor));
   RowVersions versions(format, table, std::move(schema_of));
   RowMerger merger(rules, table.descriptor, versions.latest());
-  return std::make_unique<TabletRows>(TabletRows{std::move(versions), std::move(keys), std::move(merger)});
+  return std::make_unique<TabletRows>(
+      TabletRows{std::move(versions), std::move(keys), std::move(merger)});
 }
 
 Result<PutBatch> PutBatch::Parse(TabletRows& rows, const wire::KvBatchView& batch,
@@ -48,7 +51,8 @@ Result<PutBatch> PutBatch::Parse(TabletRows& rows, const wire::KvBatchView& batc
   return put;
 }
 
-// A key that is not its row's would make the state differ from the changelog folded: replay derives keys from rows.
+// A key that is not its row's would make the state differ from the changelog folded: replay derives
+// keys from rows.
 Status PutBatch::CheckRows(const wire::KvBatchView& batch) {
   std::vector<Parts> put_rows;
   std::vector<std::string_view> put_keys;
@@ -78,7 +82,8 @@ void PutBatch::AssignSlots() {
   for (const wire::KvRecord& record : records_) {
     const auto [at, fresh] = slot_of_key.emplace(record.key, slots_.size());
     if (fresh) {
-      const bool ignored = !record.row.has_value() && rows_.rules().deletes == DeleteBehavior::kIgnore;
+      const bool ignored =
+          !record.row.has_value() && rows_.rules().deletes == DeleteBehavior::kIgnore;
       const bool read = !(blind() && (record.row.has_value() || ignored));
       slots_.push_back(Slot{.key = record.key, .read = read});
     }
@@ -124,7 +129,8 @@ Status PutBatch::Merge() {
 
 Status PutBatch::PutRecord(Slot& slot, std::string_view row, const Parts& parts) {
   const bool latest = shape_.version == &rows_.versions.latest();
-  ASSIGN_OR_RAISE(MergeOutcome outcome, rows_.merger.Put(shape_, slot.row, parts, latest ? &row : nullptr));
+  ASSIGN_OR_RAISE(MergeOutcome outcome,
+                  rows_.merger.Put(shape_, slot.row, parts, latest ? &row : nullptr));
   if (!outcome.changed) return Status::OK();
   CHECK(outcome.row.has_value());
   CHECK(slot.known || blind());
@@ -163,7 +169,8 @@ Layer PutBatch::TakeLayer() {
   Layer layer;
   for (Slot& slot : slots_) {
     if (!slot.changed) continue;
-    layer.Put(slot.key, slot.row.has_value() ? Version(wire::BuildStoredValue(schema_id, *slot.row)) : std::nullopt);
+    layer.Put(slot.key, slot.row.has_value() ? Version(wire::BuildStoredValue(schema_id, *slot.row))
+                                             : std::nullopt);
   }
   return layer;
 }

@@ -24,17 +24,19 @@ struct TabletRows {
   RowMerger merger;
 
   /// Errors: kInvalidTable.
-  static Result<std::unique_ptr<TabletRows>> Make(const types::TableInfo& table, RowVersions::SchemaOf schema_of);
+  static Result<std::unique_ptr<TabletRows>> Make(const types::TableInfo& table,
+                                                  RowVersions::SchemaOf schema_of);
   const MergeRules& rules() const { return merger.rules(); }
 };
 
-/// One put batch on its way through Prepare: Parse, read keys_to_read(), SetOldValues, Merge, then take the results.
+/// One put batch on its way through Prepare: Parse, read keys_to_read(), SetOldValues, Merge, then
+/// take the results.
 ///
 /// Lifetime: views the batch's bytes and borrows the table's rows.
 class PutBatch {
  public:
-  static Result<PutBatch> Parse(TabletRows& rows, const wire::KvBatchView& batch, std::span<const int> target_columns,
-                                bool overwrite);
+  static Result<PutBatch> Parse(TabletRows& rows, const wire::KvBatchView& batch,
+                                std::span<const int> target_columns, bool overwrite);
 
   /// Each key once whose old value the merge needs.
   std::vector<std::string_view> keys_to_read() const;
@@ -51,8 +53,8 @@ class PutBatch {
  private:
   struct Slot {
     std::string_view key;
-    bool read = false;               // The merge needs the old value.
-    bool known = false;              // `row` is the newest state; else only a blind upsert may come.
+    bool read = false;   // The merge needs the old value.
+    bool known = false;  // `row` is the newest state; else only a blind upsert may come.
     bool changed = false;
     std::optional<std::string> row;  // In the latest schema.
   };
@@ -68,9 +70,9 @@ class PutBatch {
   TabletRows& rows_;
   PutShape shape_;
   std::span<const wire::KvRecord> records_;
-  std::vector<Parts> parts_;        // Per record, of the latest schema; empty for deletes.
-  std::vector<size_t> slot_of_;     // Per record.
-  std::vector<Slot> slots_;         // Per key, in order of first appearance.
+  std::vector<Parts> parts_;     // Per record, of the latest schema; empty for deletes.
+  std::vector<size_t> slot_of_;  // Per record.
+  std::vector<Slot> slots_;      // Per key, in order of first appearance.
   Prepared prepared_;
 };
 

@@ -17,8 +17,8 @@
 namespace sluice::kv {
 namespace {
 
-// Keys live alone in the default column family, since Java clients iterate all of it. What we say about them stands in
-// a second one; atomic flushes keep the two together.
+// Keys live alone in the default column family, since Java clients iterate all of it. What we say
+// about them stands in a second one; atomic flushes keep the two together.
 constexpr char kStateFamily[] = "state";
 constexpr char kAppliedKey[] = "applied";
 constexpr char kDbFolder[] = "db";
@@ -27,7 +27,8 @@ constexpr char kClosedFile[] = "applied";
 
 Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
   if (status.ok()) return Status::OK();
-  return Error(ErrorCode::kKvStorage, "key store failed folder=", folder, " cause=", status.ToString());
+  return Error(ErrorCode::kKvStorage, "key store failed folder=", folder,
+               " cause=", status.ToString());
 }
 
 rocksdb::Slice ToSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
@@ -45,17 +46,19 @@ std::string EncodeApplied(const Applied& applied) {
 }
 
 Result<Applied> ParseApplied(std::string_view bytes) {
-  if (bytes.size() != kAppliedBytes || LoadLe<uint32_t>(bytes.data() + 16) != Crc32c(bytes.substr(0, 16))) {
+  if (bytes.size() != kAppliedBytes ||
+      LoadLe<uint32_t>(bytes.data() + 16) != Crc32c(bytes.substr(0, 16))) {
     return Corrupt("applied offset of a key store is damaged size_bytes=", bytes.size());
   }
   const auto rows = LoadLe<int64_t>(bytes.data() + 8);
   return Applied{LoadLe<int64_t>(bytes.data()), rows < 0 ? std::nullopt : std::make_optional(rows)};
 }
 
-rocksdb::Options DbOptions(const RocksOptions& options, const std::shared_ptr<rocksdb::Cache>& cache) {
+rocksdb::Options DbOptions(const RocksOptions& options,
+                           const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
-  table.format_version = 5;                // RocksDB 6.20 of the Java clients reads no later one,
-  table.checksum = rocksdb::kCRC32c;       // nor the newer checksums.
+  table.format_version = 5;           // RocksDB 6.20 of the Java clients reads no later one,
+  table.checksum = rocksdb::kCRC32c;  // nor the newer checksums.
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.block_cache = cache;
   table.cache_index_and_filter_blocks = true;
@@ -64,7 +67,7 @@ rocksdb::Options DbOptions(const RocksOptions& options, const std::shared_ptr<ro
   db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   db.create_if_missing = true;
   db.create_missing_column_families = true;
-  db.atomic_flush = true;                  // Keys and applied offset reach the disk as one.
+  db.atomic_flush = true;  // Keys and applied offset reach the disk as one.
   db.compression = rocksdb::kLZ4Compression;
   db.bottommost_compression = rocksdb::kZSTD;
   db.level_compaction_dynamic_level_bytes = true;
@@ -83,22 +86,25 @@ rocksdb::Options DbOptions(const RocksOptions& options, const std::shared_ptr<ro
 // An open database. Cursors share it, so that it outlives them.
 class OpenDb {
  public:
-  static Result<std::shared_ptr<OpenDb>> Open(const std::string& folder, const rocksdb::Options& options) {
+  static Result<std::shared_ptr<OpenDb>> Open(const std::string& folder,
+                                              const rocksdb::Options& options) {
     rocksdb::ColumnFamilyOptions state_options(options);
     state_options.write_buffer_size = 64 << 10;
-    const std::vector<rocksdb::ColumnFamilyDescriptor> families{{rocksdb::kDefaultColumnFamilyName, options},
-                                                                {kStateFamily, state_options}};
+    const std::vector<rocksdb::ColumnFamilyDescriptor> families{
+        {rocksdb::kDefaultColumnFamilyName, options}, {kStateFamily, state_options}};
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     rocksdb::DB* db = nullptr;
     RETURN_NOT_OK(FromRocks(rocksdb::DB::Open(options, folder, families, &handles, &db), folder));
     return std::make_shared<OpenDb>(folder, db, handles[0], handles[1]);
   }
 
-  OpenDb(std::string folder, rocksdb::DB* db, rocksdb::ColumnFamilyHandle* keys, rocksdb::ColumnFamilyHandle* state)
+  OpenDb(std::string folder, rocksdb::DB* db, rocksdb::ColumnFamilyHandle* keys,
+         rocksdb::ColumnFamilyHandle* state)
       : folder_(std::move(folder)), db_(db), keys_(keys), state_(state) {}
   ~OpenDb() {
     LogIfError(FromRocks(db_->DestroyColumnFamilyHandle(keys_), folder_), "release of a key store");
-    LogIfError(FromRocks(db_->DestroyColumnFamilyHandle(state_), folder_), "release of a key store");
+    LogIfError(FromRocks(db_->DestroyColumnFamilyHandle(state_), folder_),
+               "release of a key store");
   }
   OpenDb(const OpenDb&) = delete;
   OpenDb& operator=(const OpenDb&) = delete;
@@ -117,7 +123,8 @@ class OpenDb {
     for (const std::string_view key : keys) slices.push_back(ToSlice(key));
     std::vector<rocksdb::PinnableSlice> found(keys.size());
     std::vector<rocksdb::Status> statuses(keys.size());
-    db_->MultiGet(rocksdb::ReadOptions(), keys_, keys.size(), slices.data(), found.data(), statuses.data());
+    db_->MultiGet(rocksdb::ReadOptions(), keys_, keys.size(), slices.data(), found.data(),
+                  statuses.data());
     std::vector<std::optional<std::string>> values(keys.size());
     for (size_t i = 0; i < keys.size(); ++i) {
       if (statuses[i].IsNotFound()) continue;
@@ -141,16 +148,17 @@ class OpenDb {
   Status Write(std::span<const KeyStore::Change> changes, const Applied& applied) {
     rocksdb::WriteBatch batch;
     for (const KeyStore::Change& change : changes) {
-      const rocksdb::Status status = change.value.has_value()
-                                         ? batch.Put(keys_, ToSlice(change.key), ToSlice(*change.value))
-                                         : batch.Delete(keys_, ToSlice(change.key));
+      const rocksdb::Status status =
+          change.value.has_value() ? batch.Put(keys_, ToSlice(change.key), ToSlice(*change.value))
+                                   : batch.Delete(keys_, ToSlice(change.key));
       RETURN_NOT_OK(FromRocks(status, folder_));
     }
     RETURN_NOT_OK(FromRocks(batch.Put(state_, kAppliedKey, EncodeApplied(applied)), folder_));
     rocksdb::WriteOptions no_wal;  // The bucket's log is the WAL.
     no_wal.disableWAL = true;
     RETURN_NOT_OK(FromRocks(db_->Write(no_wal, &batch), folder_));
-    // A memtable would be lost with the process, and replay would grow beyond what the write-back table held.
+    // A memtable would be lost with the process, and replay would grow beyond what the write-back
+    // table held.
     return FromRocks(db_->Flush(rocksdb::FlushOptions(), {keys_, state_}), folder_);
   }
 
@@ -212,7 +220,8 @@ class RocksKeyStore : public KeyStore {
     return db == nullptr ? Result<Applied>(Applied{}) : db->ReadApplied();
   }
 
-  Result<std::vector<std::optional<std::string>>> Get(std::span<const std::string_view> keys) override {
+  Result<std::vector<std::optional<std::string>>> Get(
+      std::span<const std::string_view> keys) override {
     ASSIGN_OR_RAISE(const auto db, Open(/*create=*/false));
     if (db == nullptr) return std::vector<std::optional<std::string>>(keys.size());
     return db->Get(keys);
@@ -277,7 +286,8 @@ class RocksKeyStore : public KeyStore {
 class RocksKeyStores : public KeyStores {
  public:
   RocksKeyStores(io::FileSystem& files, const RocksOptions& options)
-      : files_(files), options_(DbOptions(options, rocksdb::NewLRUCache(options.block_cache_bytes))) {
+      : files_(files),
+        options_(DbOptions(options, rocksdb::NewLRUCache(options.block_cache_bytes))) {
     options_.env->SetBackgroundThreads(options.background_threads, rocksdb::Env::LOW);
     options_.env->SetBackgroundThreads(1, rocksdb::Env::HIGH);
   }

@@ -22,21 +22,26 @@ Result<MergeEngine> EngineNamed(const std::string& name) {
 }
 
 Result<DeleteBehavior> BehaviorNamed(const std::string& name, MergeEngine engine) {
-  if (name == "ignore" || (name.empty() && engine != MergeEngine::kDefault)) return DeleteBehavior::kIgnore;
+  if (name == "ignore" || (name.empty() && engine != MergeEngine::kDefault))
+    return DeleteBehavior::kIgnore;
   if (name == "allow" || name.empty()) return DeleteBehavior::kAllow;
   if (name == "disable") return DeleteBehavior::kDisable;
   return Error(ErrorCode::kInvalidTable, "unknown table.delete.behavior=", name);
 }
 
-// A version as a pair that compares like the value: (integer or milliseconds, nanoseconds of the millisecond).
+// A version as a pair that compares like the value: (integer or milliseconds, nanoseconds of the
+// millisecond).
 using VersionOrder = std::pair<int64_t, int32_t>;
 
-Result<VersionOrder> OrderOf(const types::DataType& type, types::RowFormat format, std::string_view part) {
-  const bool timestamp = type.kind() == types::TypeKind::kTimestamp || type.kind() == types::TypeKind::kTimestampLtz;
+Result<VersionOrder> OrderOf(const types::DataType& type, types::RowFormat format,
+                             std::string_view part) {
+  const bool timestamp =
+      type.kind() == types::TypeKind::kTimestamp || type.kind() == types::TypeKind::kTimestampLtz;
   const bool nanos = timestamp && type.precision() > 3;
   if (format == types::RowFormat::kIndexed) {
     const size_t width = type.kind() == types::TypeKind::kInteger ? 4 : nanos ? 12 : 8;
-    if (part.size() != width) return Corrupt("version value has the wrong size size_bytes=", part.size());
+    if (part.size() != width)
+      return Corrupt("version value has the wrong size size_bytes=", part.size());
     if (width == 4) return VersionOrder(LoadLe<int32_t>(part.data()), 0);
     return VersionOrder(LoadLe<int64_t>(part.data()), nanos ? LoadLe<int32_t>(part.data() + 8) : 0);
   }
@@ -53,18 +58,21 @@ Result<VersionOrder> OrderOf(const types::DataType& type, types::RowFormat forma
 Result<MergeRules> MergeRules::Of(const types::TableDescriptor& descriptor) {
   MergeRules rules;
   ASSIGN_OR_RAISE(rules.engine, EngineNamed(LowerCase(descriptor.Property("table.merge-engine"))));
-  ASSIGN_OR_RAISE(rules.deletes,
-                  BehaviorNamed(LowerCase(descriptor.Property("table.delete.behavior")), rules.engine));
+  ASSIGN_OR_RAISE(
+      rules.deletes,
+      BehaviorNamed(LowerCase(descriptor.Property("table.delete.behavior")), rules.engine));
   rules.wal_image = LowerCase(descriptor.Property("table.changelog.image", "FULL")) == "wal";
   if (rules.engine == MergeEngine::kVersioned) {
     const std::string name = descriptor.Property("table.merge-engine.versioned.ver-column");
     rules.version_column = descriptor.schema.IndexOf(name);
-    if (rules.version_column < 0) return Error(ErrorCode::kInvalidTable, "no such version column name=", name);
+    if (rules.version_column < 0)
+      return Error(ErrorCode::kInvalidTable, "no such version column name=", name);
   }
   return rules;
 }
 
-RowMerger::RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor, const RowVersion& latest)
+RowMerger::RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor,
+                     const RowVersion& latest)
     : rules_(rules), latest_(latest) {
   for (const types::Column& column : latest.schema->columns) {
     const auto& key = descriptor.schema.primary_key;
@@ -77,31 +85,37 @@ Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const i
   PutShape shape{&version, {}, overwrite ? MergeEngine::kDefault : rules_.engine};
   if (target_columns.empty()) return shape;
   if (shape.engine != MergeEngine::kDefault) {
-    return Error(ErrorCode::kInvalidTargetColumn, "the table's merge engine takes no partial update");
+    return Error(ErrorCode::kInvalidTargetColumn,
+                 "the table's merge engine takes no partial update");
   }
   const auto& columns = latest_.schema->columns;
   const int width = static_cast<int>(version.schema->columns.size());
   shape.target.assign(columns.size(), false);
   for (const int position : target_columns) {
     if (position < 0 || position >= width) {
-      return Error(ErrorCode::kInvalidTargetColumn, "target column is outside the schema position=", position);
+      return Error(ErrorCode::kInvalidTargetColumn,
+                   "target column is outside the schema position=", position);
     }
     const auto at = std::find(version.source.begin(), version.source.end(), position);
-    if (at != version.source.end()) shape.target[static_cast<size_t>(at - version.source.begin())] = true;
+    if (at != version.source.end())
+      shape.target[static_cast<size_t>(at - version.source.begin())] = true;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
     if (key_column_[i] && !shape.target[i]) {
-      return Error(ErrorCode::kInvalidTargetColumn, "partial update leaves out key column=", columns[i].name);
+      return Error(ErrorCode::kInvalidTargetColumn,
+                   "partial update leaves out key column=", columns[i].name);
     }
     if (!key_column_[i] && !columns[i].type->nullable()) {
-      return Error(ErrorCode::kInvalidTargetColumn, "partial update of a table with NOT NULL column=", columns[i].name);
+      return Error(ErrorCode::kInvalidTargetColumn,
+                   "partial update of a table with NOT NULL column=", columns[i].name);
     }
   }
   return shape;
 }
 
-Result<MergeOutcome> RowMerger::Put(const PutShape& shape, const std::optional<std::string>& old_row,
-                                    const Parts& parts, const std::string_view* row) const {
+Result<MergeOutcome> RowMerger::Put(const PutShape& shape,
+                                    const std::optional<std::string>& old_row, const Parts& parts,
+                                    const std::string_view* row) const {
   CHECK(parts.size() == key_column_.size());
   RETURN_NOT_OK(CheckNulls(parts));
   if (shape.engine == MergeEngine::kFirstRow && old_row.has_value()) return MergeOutcome{};
@@ -122,7 +136,8 @@ Result<MergeOutcome> RowMerger::Put(const PutShape& shape, const std::optional<s
   return MergeOutcome{true, latest_.codec.Join(merged)};
 }
 
-Result<MergeOutcome> RowMerger::Delete(const PutShape& shape, const std::optional<std::string>& old_row) const {
+Result<MergeOutcome> RowMerger::Delete(const PutShape& shape,
+                                       const std::optional<std::string>& old_row) const {
   if (!old_row.has_value()) return MergeOutcome{};
   if (!shape.partial()) return MergeOutcome{true, std::nullopt};
   ASSIGN_OR_RAISE(Parts left, latest_.codec.Split(*old_row));
@@ -153,7 +168,8 @@ Result<bool> RowMerger::IsOlder(const Parts& parts, std::string_view old_row) co
   if (!parts[position].has_value()) return true;
   const types::DataType& type = *latest_.codec.columns()[position];
   ASSIGN_OR_RAISE(const VersionOrder now, OrderOf(type, latest_.codec.format(), *parts[position]));
-  ASSIGN_OR_RAISE(const VersionOrder before, OrderOf(type, latest_.codec.format(), *old_parts[position]));
+  ASSIGN_OR_RAISE(const VersionOrder before,
+                  OrderOf(type, latest_.codec.format(), *old_parts[position]));
   return now < before;
 }
 

@@ -29,9 +29,9 @@ struct MergeRules {
 
 /// What the rows of one put batch are.
 struct PutShape {
-  const RowVersion* version;       ///< Schema of its rows.
-  std::vector<bool> target;        ///< Per latest column: written by this batch; empty = all are.
-  MergeEngine engine;              ///< That of the table, or the default one when overwriting.
+  const RowVersion* version;  ///< Schema of its rows.
+  std::vector<bool> target;   ///< Per latest column: written by this batch; empty = all are.
+  MergeEngine engine;         ///< That of the table, or the default one when overwriting.
   bool partial() const { return !target.empty(); }
 };
 
@@ -44,15 +44,18 @@ struct MergeOutcome {
 /// Merges rows given as parts of the latest schema. Holds no rows.
 class RowMerger {
  public:
-  RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor, const RowVersion& latest);
+  RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor,
+            const RowVersion& latest);
 
   /// Errors: kInvalidTargetColumn.
-  Result<PutShape> ShapeOf(const RowVersion& version, std::span<const int> target_columns, bool overwrite) const;
+  Result<PutShape> ShapeOf(const RowVersion& version, std::span<const int> target_columns,
+                           bool overwrite) const;
   /// `row` holds the same columns as `parts`, nullptr when it is of an older schema.
   /// Errors: kCorruptRecord for a NULL in a NOT NULL column.
-  Result<MergeOutcome> Put(const PutShape& shape, const std::optional<std::string>& old_row, const Parts& parts,
-                           const std::string_view* row) const;
-  Result<MergeOutcome> Delete(const PutShape& shape, const std::optional<std::string>& old_row) const;
+  Result<MergeOutcome> Put(const PutShape& shape, const std::optional<std::string>& old_row,
+                           const Parts& parts, const std::string_view* row) const;
+  Result<MergeOutcome> Delete(const PutShape& shape,
+                              const std::optional<std::string>& old_row) const;
 
   const MergeRules& rules() const { return rules_; }
 

@@ -40,16 +40,19 @@ RowVersions::RowVersions(types::RowFormat format, const types::TableInfo& table,
 Result<const RowVersion*> RowVersions::Find(int32_t schema_id) {
   if (const auto at = versions_.find(schema_id); at != versions_.end()) return at->second.get();
   if (schema_id < 0 || schema_id > latest_->schema_id) {
-    return Error(ErrorCode::kSchemaNotExist, "no such schema schema_id=", schema_id, " latest=", latest_->schema_id);
+    return Error(ErrorCode::kSchemaNotExist, "no such schema schema_id=", schema_id,
+                 " latest=", latest_->schema_id);
   }
   ASSIGN_OR_RAISE(auto schema, schema_of_(schema_id));
   auto version = std::make_unique<RowVersion>(Describe(schema_id, std::move(schema)));
   return versions_.emplace(schema_id, std::move(version)).first->second.get();
 }
 
-RowVersion RowVersions::Describe(int32_t schema_id, std::shared_ptr<const types::Schema> schema) const {
+RowVersion RowVersions::Describe(int32_t schema_id,
+                                 std::shared_ptr<const types::Schema> schema) const {
   std::vector<int> source;
-  for (const types::Column& column : latest_->schema->columns) source.push_back(PositionOfId(*schema, column.id));
+  for (const types::Column& column : latest_->schema->columns)
+    source.push_back(PositionOfId(*schema, column.id));
   auto codec = types::RowCodec(format_, TypesOf(schema->columns));
   return RowVersion{schema_id, std::move(schema), std::move(codec), std::move(source)};
 }
@@ -81,11 +84,14 @@ Result<RowKeys> RowKeys::Make(types::RowFormat format, const types::TableDescrip
   for (const int position : positions) {
     key_types.push_back(descriptor.schema.columns[static_cast<size_t>(position)].type);
   }
-  ASSIGN_OR_RAISE(auto encoder, types::KeyEncoder::Make(plan.primary_key_format, key_types, /*null_allowed=*/false));
-  return RowKeys(std::move(names), types::RowCodec(format, std::move(key_types)), std::move(encoder));
+  ASSIGN_OR_RAISE(auto encoder, types::KeyEncoder::Make(plan.primary_key_format, key_types,
+                                                        /*null_allowed=*/false));
+  return RowKeys(std::move(names), types::RowCodec(format, std::move(key_types)),
+                 std::move(encoder));
 }
 
-Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema, std::span<const Parts> rows) const {
+Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema,
+                                                 std::span<const Parts> rows) const {
   if (rows.empty()) return std::vector<std::string>();
   ASSIGN_OR_RAISE(const auto positions, schema.IndexesOf(names_));
   std::vector<std::string> key_rows;
@@ -107,7 +113,8 @@ Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema, st
   return keys;
 }
 
-Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema, const arrow::RecordBatch& batch) const {
+Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema,
+                                                 const arrow::RecordBatch& batch) const {
   ASSIGN_OR_RAISE(const auto positions, schema.IndexesOf(names_));
   std::vector<std::string> keys;
   RETURN_NOT_OK(encoder_.Encode(batch, positions, &keys));

@@ -22,7 +22,8 @@ struct RowVersion {
   int32_t schema_id;
   std::shared_ptr<const types::Schema> schema;
   types::RowCodec codec;
-  std::vector<int> source;  ///< Per column of the latest schema its position here by column id, -1 = not there yet.
+  std::vector<int> source;  ///< Per column of the latest schema its position here by column id, -1
+                            ///< = not there yet.
 };
 
 /// Rows of every schema of one table, matched to the latest by column id.
@@ -60,9 +61,11 @@ class RowKeys {
 
   /// Keys of rows that were taken apart into the columns of `schema`.
   /// Errors: kCorruptRecord for a NULL in a key column, naming it.
-  Result<std::vector<std::string>> KeysOf(const types::Schema& schema, std::span<const Parts> rows) const;
+  Result<std::vector<std::string>> KeysOf(const types::Schema& schema,
+                                          std::span<const Parts> rows) const;
   /// Keys of the rows of a batch whose columns are those of `schema`.
-  Result<std::vector<std::string>> KeysOf(const types::Schema& schema, const arrow::RecordBatch& batch) const;
+  Result<std::vector<std::string>> KeysOf(const types::Schema& schema,
+                                          const arrow::RecordBatch& batch) const;
 
  private:
   RowKeys(std::vector<std::string> names, types::RowCodec codec, types::KeyEncoder encoder)

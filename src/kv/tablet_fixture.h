@@ -126,11 +126,13 @@ inline types::TableInfo TestTable(std::map<std::string, std::string> properties 
 template <typename Builder, typename T>
 std::shared_ptr<arrow::Array> ColumnOf(const std::vector<std::optional<T>>& values) {
   Builder builder;
-  for (const auto& value : values) CHECK((value ? builder.Append(*value) : builder.AppendNull()).ok());
+  for (const auto& value : values)
+    CHECK((value ? builder.Append(*value) : builder.AppendNull()).ok());
   return builder.Finish().ValueOrDie();
 }
 
-inline std::shared_ptr<arrow::RecordBatch> ToArrow(const types::Schema& schema, const std::vector<TestRow>& rows) {
+inline std::shared_ptr<arrow::RecordBatch> ToArrow(const types::Schema& schema,
+                                                   const std::vector<TestRow>& rows) {
   std::vector<std::optional<int32_t>> ids, versions;
   std::vector<std::optional<std::string>> names;
   std::vector<std::optional<int64_t>> amounts;
@@ -191,12 +193,18 @@ inline Change Minus(TestRow row) { return {wire::ChangeType::kDelete, std::move(
 /// A bucket: its tablet, its log, and what a tablet server does between them.
 class TestBucket {
  public:
-  TestBucket(KeyStores& stores, std::string folder, types::TableInfo table, io::Pool* pool, size_t bytes_max = 16 << 20)
-      : stores_(stores), folder_(std::move(folder)), table_(std::move(table)), pool_(pool), bytes_max_(bytes_max) {
+  TestBucket(KeyStores& stores, std::string folder, types::TableInfo table, io::Pool* pool,
+             size_t bytes_max = 16 << 20)
+      : stores_(stores),
+        folder_(std::move(folder)),
+        table_(std::move(table)),
+        pool_(pool),
+        bytes_max_(bytes_max) {
     schemas_[table_.schema_id] = std::make_shared<const types::Schema>(table_.descriptor.schema);
   }
 
-  /// Open the tablet anew (without closing it if it is open: a crash) and replay what its store lacks.
+  /// Open the tablet anew (without closing it if it is open: a crash) and replay what its store
+  /// lacks.
   Status Reopen() {
     tablet_.reset();
     loop_.RunPosted();
@@ -232,19 +240,24 @@ class TestBucket {
     std::vector<types::DataTypePtr> column_types;
     for (const auto& column : schema.columns) column_types.push_back(column.type);
     std::vector<std::string> encoded, keys;
-    CHECK(types::RowCodec(types::RowFormat::kCompacted, column_types).Encode(*batch, 0, batch->num_rows(), &encoded).ok());
-    auto encoder = types::KeyEncoder::Make(types::KeyFormat::kPaimon, {column_types[0]}, false).ValueOrDie();
+    CHECK(types::RowCodec(types::RowFormat::kCompacted, column_types)
+              .Encode(*batch, 0, batch->num_rows(), &encoded)
+              .ok());
+    auto encoder =
+        types::KeyEncoder::Make(types::KeyFormat::kPaimon, {column_types[0]}, false).ValueOrDie();
     const std::vector<int> key_columns{0};
     CHECK(encoder.Encode(*batch, key_columns, &keys).ok());
     std::vector<wire::KvRecord> records;
     for (size_t i = 0; i < puts.size(); ++i) {
-      records.push_back({keys[i], puts[i].is_delete ? std::nullopt : std::make_optional<std::string_view>(encoded[i])});
+      records.push_back({keys[i], puts[i].is_delete
+                                      ? std::nullopt
+                                      : std::make_optional<std::string_view>(encoded[i])});
     }
     return wire::BuildKvBatch(static_cast<int16_t>(schema_id), -1, -1, records);
   }
 
-  Result<Prepared> Prepare(const std::vector<TestPut>& puts, std::vector<int> targets = {}, int32_t schema_id = 0,
-                           bool overwrite = false) {
+  Result<Prepared> Prepare(const std::vector<TestPut>& puts, std::vector<int> targets = {},
+                           int32_t schema_id = 0, bool overwrite = false) {
     const std::string bytes = KvBatch(puts, schema_id);
     ASSIGN_OR_RAISE(const auto batch, wire::KvBatchView::Parse(bytes));
     return tablet_->Prepare(batch, targets, overwrite);
@@ -273,7 +286,8 @@ class TestBucket {
   Result<std::vector<Change>> Decode(const wire::LogBatchView& batch) {
     std::vector<Change> changes;
     if (batch.header().record_count == 0) return changes;
-    ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, schemas_.at(batch.header().schema_id)->ToArrow()));
+    ASSIGN_OR_RAISE(const auto rows,
+                    wire::DecodeRows(batch, schemas_.at(batch.header().schema_id)->ToArrow()));
     const auto decoded = FromArrow(*rows);
     for (size_t i = 0; i < decoded.size(); ++i) {
       changes.push_back({static_cast<wire::ChangeType>(batch.change_types()[i]), decoded[i]});
@@ -288,7 +302,8 @@ class TestBucket {
       const auto changes = Decode(wire::LogBatchView::Parse(bytes).ValueOrDie()).ValueOrDie();
       for (const Change& change : changes) {
         if (change.type == wire::ChangeType::kDelete) state.erase(change.row.id);
-        if (change.type == wire::ChangeType::kInsert || change.type == wire::ChangeType::kUpdateAfter) {
+        if (change.type == wire::ChangeType::kInsert ||
+            change.type == wire::ChangeType::kUpdateAfter) {
           state[change.row.id] = change.row;
         }
       }
@@ -301,9 +316,11 @@ class TestBucket {
     for (const std::string& value : values) {
       const auto stored = wire::ParseStoredValue(value).ValueOrDie();
       std::vector<types::DataTypePtr> column_types;
-      for (const auto& column : schemas_.at(stored.schema_id)->columns) column_types.push_back(column.type);
+      for (const auto& column : schemas_.at(stored.schema_id)->columns)
+        column_types.push_back(column.type);
       const std::vector<std::string_view> one{stored.row};
-      const auto batch = types::RowCodec(types::RowFormat::kCompacted, column_types).Decode(one).ValueOrDie();
+      const auto batch =
+          types::RowCodec(types::RowFormat::kCompacted, column_types).Decode(one).ValueOrDie();
       rows.push_back(FromArrow(*batch).front());
     }
     return rows;
@@ -322,7 +339,9 @@ class TestBucket {
     return DecodeValues({*values[0]}).front();
   }
 
-  std::map<int32_t, TestRow> Scan(size_t bytes_max = 1 << 20) { return Drain(*tablet_->OpenScan().ValueOrDie(), bytes_max); }
+  std::map<int32_t, TestRow> Scan(size_t bytes_max = 1 << 20) {
+    return Drain(*tablet_->OpenScan().ValueOrDie(), bytes_max);
+  }
   std::map<int32_t, TestRow> Drain(KvScan& scan, size_t bytes_max = 1 << 20) {
     std::map<int32_t, TestRow> rows;
     while (!scan.done()) {

@@ -69,14 +69,16 @@ void WriteBack::Stage(uint64_t ticket, Layer layer) {
 }
 
 void WriteBack::Commit(uint64_t ticket, Applied upto) {
-  CHECK(!staged_.empty() && staged_.front().ticket == ticket);  // Batches commit in the order they were prepared.
+  CHECK(!staged_.empty() &&
+        staged_.front().ticket == ticket);  // Batches commit in the order they were prepared.
   Layer layer = std::move(staged_.front().layer);
   staged_.pop_front();
   Apply(std::move(layer), upto);
 }
 
 void WriteBack::Abort(uint64_t ticket) {
-  CHECK(!staged_.empty() && staged_.back().ticket == ticket);  // A later batch has read what this one staged.
+  CHECK(!staged_.empty() &&
+        staged_.back().ticket == ticket);  // A later batch has read what this one staged.
   staged_.pop_back();
 }
 

@@ -41,11 +41,12 @@ struct Frozen {
   Applied upto;
 };
 
-/// What the store does not hold yet of one bucket: staged batches over the active layer over frozen layers.
+/// What the store does not hold yet of one bucket: staged batches over the active layer over frozen
+/// layers.
 ///
-/// Visible = active and frozen. Staged batches become visible oldest first. Frozen layers are shared with scans and
-/// the flusher; once the store has them, the oldest are dropped.
-/// Threads: confined to the bucket's shard, Frozen apart.
+/// Visible = active and frozen. Staged batches become visible oldest first. Frozen layers are
+/// shared with scans and the flusher; once the store has them, the oldest are dropped. Threads:
+/// confined to the bucket's shard, Frozen apart.
 class WriteBack {
  public:
   explicit WriteBack(Applied start) : upto_(start) {}
