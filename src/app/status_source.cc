@@ -1,0 +1,94 @@
+#include "app/status_source.h"
+
+#include <map>
+
+#include "base/log.h"
+#include "io/task.h"
+#include "meta/catalog.h"
+#include "tablet/tablet_service.h"
+#include "tiering/tiering_service.h"
+
+namespace sluice::app {
+namespace {
+
+using gateway::TableStatus;
+
+void AddLake(const meta::TableState& table, const tiering::TableState* tiering, TableStatus* status) {
+  status->lake_enabled = table.lake_enabled();
+  if (const meta::LakeSnapshot* snapshot = table.LatestLakeSnapshot()) {
+    status->lake_snapshot_id = snapshot->snapshot_id;
+    int64_t sum = 0;
+    for (const auto& [_, offset] : *snapshot->tiered) sum += offset;
+    status->lake_offset = sum;
+  }
+  if (!status->lake_enabled) return;
+  status->state = "SCHEDULED";
+  if (tiering == nullptr) return;
+  status->state = std::string(tiering::NameOf(tiering->state));
+  status->reason = tiering->reason;
+  status->lag_rows = tiering->lag_rows;
+  status->lag_ms = tiering->lag_ms;
+  status->freshness_ms = tiering->freshness_ms;
+}
+
+}  // namespace
+
+Result<std::vector<TableStatus>> ProcessStatus::Tables() {
+  std::map<int64_t, tiering::TableState> tierings;
+  if (tiering_ != nullptr) {
+    for (auto& state : tiering_->Tables()) tierings[state.table_id] = std::move(state);
+  }
+  std::map<int64_t, int64_t> log_ends;
+  for (const auto& bucket : io::SyncWait(loop_, tablet_.Buckets(loop_))) {
+    log_ends[bucket.id.table_id] += bucket.high_watermark;
+  }
+  // The catalog last: a table that was dropped meanwhile is not shown.
+  std::vector<TableStatus> out;
+  const meta::CatalogStatePtr state = catalog_.state();
+  for (const auto& [database, entry] : state->databases) {
+    for (const auto& [name, table] : entry->tables) {
+      TableStatus status;
+      status.database = database;
+      status.table = name;
+      status.has_primary_key = table->info.descriptor.has_primary_key();
+      status.buckets = table->bucket_count();
+      status.log_end_offset = log_ends[table->info.table_id];
+      const auto found = tierings.find(table->info.table_id);
+      AddLake(*table, found == tierings.end() ? nullptr : &found->second, &status);
+      out.push_back(std::move(status));
+    }
+  }
+  return out;
+}
+
+void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
+  const auto tables = Tables();
+  if (!tables.ok()) {
+    LogWarn("metrics of tables are not to be had: {}", tables.status().ToString());
+    return;
+  }
+  for (const TableStatus& table : *tables) {
+    const std::map<std::string, std::string> labels = {{"database", table.database}, {"table", table.table}};
+    const auto add = [&](const char* name, const char* help, double value) {
+      samples->push_back({name, help, MetricSample::Kind::kGauge, labels, value});
+    };
+    add("sluice_log_end_offset", "Sum of the high watermarks of the table's buckets.",
+        static_cast<double>(table.log_end_offset));
+    if (table.lake_offset) {
+      add("sluice_lake_offset", "Sum of the offsets that the newest lake snapshot holds.",
+          static_cast<double>(*table.lake_offset));
+    }
+    if (table.lag_rows) {
+      add("sluice_tiering_lag_rows", "Log records that are not in the lake.", static_cast<double>(*table.lag_rows));
+    }
+    if (table.lag_ms) {
+      add("sluice_tiering_lag_seconds", "Age of the oldest record that is not in the lake.",
+          static_cast<double>(*table.lag_ms) / 1000);
+    }
+    if (table.lake_enabled) {
+      add("sluice_tiering_failed", "1 while the table's last round failed.", table.state == "FAILED" ? 1 : 0);
+    }
+  }
+}
+
+}  // namespace sluice::app
