@@ -1,6 +1,9 @@
 #pragma once
 // One bucket with a log in memory, for the tests of this module.
-#include <arrow/api.h>
+#include <arrow/array.h>
+#include <arrow/array/builder_binary.h>
+#include <arrow/array/builder_primitive.h>
+#include <arrow/record_batch.h>
 
 #include <deque>
 #include <map>
