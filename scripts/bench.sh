@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Figures of a release build on this machine: the floor, then each workload over the wire against a fresh server.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/install-deps.sh
+scripts/build.sh release sluice_app floor wire_bench
+run=$(mktemp -d)
+trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$run"' EXIT
+build/release/src/app/sluice server -D "data.dir=$run/data" -D "remote.data.dir=$run/remote" \
+  -D "datalake.paimon.warehouse=$run/warehouse" -D coordinator.bind.listeners=CLIENT://127.0.0.1:19123 \
+  -D tablet-server.bind.listeners=CLIENT://127.0.0.1:19124 -D http.port=19180 >"$run/server.out" 2>&1 &
+server=$!
+for _ in $(seq 100); do curl -fs http://127.0.0.1:19180/health >/dev/null && break; sleep 0.05; done
+build/release/bench/floor
+build/release/bench/floor --compression none
+for compression in ZSTD NONE; do
+  build/release/bench/wire_bench --bootstrap-servers 127.0.0.1:19123 --server-pid "$server" \
+    --compression "$compression" --workloads append,scan,scan1 "$@"
+done
+build/release/bench/wire_bench --bootstrap-servers 127.0.0.1:19123 --server-pid "$server" --workloads upsert,lookup,tail "$@"
+echo "{\"workload\":\"memory\",\"rss_kib\":$(awk '/VmRSS/ {print $2}' /proc/"$server"/status)}"
