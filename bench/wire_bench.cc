@@ -218,7 +218,9 @@ int Main(int argc, char** argv) {
   app.add_option("--server-pid", options.server_pid, "Process whose CPU time is read");
   CLI11_PARSE(app, argc, argv);
   auto loops = io::LoopThreads::Start("bench", 1);
-  auto servers = client::SocketServers::Make(io::SystemNetwork(), options.bootstrap);
+  client::SocketOptions socket_options;
+  socket_options.bootstrap_servers = options.bootstrap;
+  auto servers = client::SocketServers::Make(io::SystemNetwork(), {&loops->at(0)}, socket_options);
   if (!servers.ok()) {
     std::fprintf(stderr, "%s\n", servers.status().ToString().c_str());
     return 2;
