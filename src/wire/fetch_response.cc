@@ -125,4 +125,12 @@ Result<std::vector<FetchedTable>> ParseFetchResponse(std::string_view body) {
   return tables;
 }
 
+io::Payload BuildLimitScanResponse(bool is_log_table, io::Payload records) {
+  std::string head;
+  PutVarintField(&head, 3, is_log_table ? 1 : 0);
+  PutBytesHead(&head, 4, records.size_bytes());
+  records.Prepend(std::move(head));
+  return records;
+}
+
 }  // namespace sluice::wire

@@ -80,6 +80,24 @@ Status CheckMessage(const internal::ArrowMessage& message, std::string_view body
   return Status::OK();
 }
 
+struct Message {
+  uint64_t head_bytes;
+  internal::ArrowMessage metadata;
+};
+
+// The Arrow message of a batch that has rows; what is wrong with it that metadata shows.
+Result<Message> CheckedMessage(const LogBatchView& batch, const arrow::Schema& schema) {
+  const std::string_view bytes = batch.body();
+  ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(bytes));
+  if (head_bytes > bytes.size()) return Corrupt("log batch ends inside its arrow metadata");
+  ASSIGN_OR_RAISE(auto metadata, internal::ParseArrowHead(bytes.substr(0, head_bytes)));
+  ARROW_RETURN_NOT_OK(CheckMessage(metadata, bytes.substr(head_bytes), schema));
+  if (metadata.row_count != batch.header().record_count) {
+    return Corrupt("log batch has another row count than its header row_count=", metadata.row_count);
+  }
+  return Message{head_bytes, std::move(metadata)};
+}
+
 Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(std::string_view head, std::string_view body,
                                                      const std::shared_ptr<arrow::Schema>& schema) {
   const auto metadata = arrow::Buffer::FromString(std::string(head.substr(internal::kArrowPrefixBytes)));
@@ -121,18 +139,25 @@ Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const LogBatchView& batch
                                                        const std::shared_ptr<arrow::Schema>& schema) {
   if (batch.header().record_count == 0) return arrow::RecordBatch::MakeEmpty(schema);
   const std::string_view bytes = batch.body();
-  ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(bytes));
-  if (head_bytes > bytes.size()) return Corrupt("log batch ends inside its arrow metadata");
-  const std::string_view head = bytes.substr(0, head_bytes);
-  const std::string_view body = bytes.substr(head_bytes);
-  ASSIGN_OR_RAISE(const auto message, internal::ParseArrowHead(head));
-  ARROW_RETURN_NOT_OK(CheckMessage(message, body, *schema));
-  if (message.row_count != batch.header().record_count) {
-    return Corrupt("log batch has another row count than its header row_count=", message.row_count);
-  }
-  auto rows = ReadRows(head, body.substr(0, message.body_bytes), schema);
+  ASSIGN_OR_RAISE(const auto message, CheckedMessage(batch, *schema));
+  const std::string_view columns = bytes.substr(message.head_bytes, message.metadata.body_bytes);
+  auto rows = ReadRows(bytes.substr(0, message.head_bytes), columns, schema);
   if (!rows.ok()) return Corrupt("log batch rows are malformed: ", rows.status().message());
   return rows;
+}
+
+Status CheckRows(const LogBatchView& batch, const arrow::Schema& schema) {
+  if (batch.header().record_count == 0) return Status::OK();
+  ASSIGN_OR_RAISE(const auto message, CheckedMessage(batch, schema));
+  size_t node = 0;
+  for (const auto& field : schema.fields()) {
+    if (!field->nullable() && message.metadata.nodes[node].null_count > 0) {
+      return Error(ErrorCode::kInvalidTable, "column does not allow NULL column=", field->name());
+    }
+    ASSIGN_OR_RAISE(const auto layout, internal::LayoutOf(*field->type()));
+    node += layout.nodes;
+  }
+  return Status::OK();
 }
 
 }  // namespace sluice::wire

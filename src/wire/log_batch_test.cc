@@ -241,6 +241,22 @@ TEST(DecodeRowsTest, RefusesAnotherRowCountThanTheHeader) {
   EXPECT_CODE(ErrorCode::kCorruptRecord, DecodeRows(batch, SampleSchema()));
 }
 
+TEST(CheckRowsTest, SeesShapeAndNullsWithoutDecoding) {
+  ASSERT_OK_AND_ASSIGN(const auto bytes, BuildLogBatch({}, *SampleRows(), {}));
+  ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(bytes));
+  const auto schema = SampleSchema();
+  EXPECT_OK(CheckRows(batch, *schema));
+  EXPECT_CODE(ErrorCode::kCorruptRecord, CheckRows(batch, *arrow::schema({schema->field(0)})));
+  ASSERT_OK_AND_ASSIGN(const auto strict, schema->SetField(7, schema->field(7)->WithNullable(false)));
+  const Status refused = CheckRows(batch, *strict);
+  EXPECT_CODE(ErrorCode::kInvalidTable, refused);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("column=string"));
+  // Row 0 alone has no NULL.
+  ASSERT_OK_AND_ASSIGN(const auto first, BuildLogBatch({}, *SampleRows()->Slice(0, 1), {}));
+  ASSERT_OK_AND_ASSIGN(const auto first_batch, LogBatchView::Parse(first));
+  EXPECT_OK(CheckRows(first_batch, *strict));
+}
+
 // A zstd buffer that claims to unpack to 2^62 bytes must not be believed.
 TEST(DecodeRowsTest, RefusesHugeUnpackedLengths) {
   ASSERT_OK_AND_ASSIGN(const std::string good, BuildLogBatch({}, *SampleRows(), {}));

@@ -85,4 +85,7 @@ struct FetchedTable {
 };
 Result<std::vector<FetchedTable>> ParseFetchResponse(std::string_view body);
 
+/// A LimitScanResponse whose records may be file ranges.
+io::Payload BuildLimitScanResponse(bool is_log_table, io::Payload records);
+
 }  // namespace sluice::wire

@@ -168,6 +168,17 @@ TEST(FetchResponseTest, AgreesWithProtobuf) {
   EXPECT_EQ(tables[1].buckets[1].remote_log_fetch_info, Serialize(remote));
 }
 
+TEST(LimitScanResponseTest, AgreesWithProtobuf) {
+  ASSERT_OK_AND_ASSIGN(const auto body, BuildLimitScanResponse(true, io::Payload("rows")).Flatten());
+  ASSERT_OK_AND_ASSIGN(const auto message, ParseMessage<LimitScanResponse>(body));
+  EXPECT_TRUE(message.is_log_table());
+  EXPECT_EQ(message.records(), "rows");
+  EXPECT_FALSE(message.has_error_code());
+  ASSERT_OK_AND_ASSIGN(const auto none, BuildLimitScanResponse(false, io::Payload()).Flatten());
+  ASSERT_OK_AND_ASSIGN(const auto empty, ParseMessage<LimitScanResponse>(none));
+  EXPECT_TRUE(empty.has_records() && empty.has_is_log_table());
+}
+
 TEST(FetchResponseTest, AnyDamageGivesAnErrorOrViewsInside) {
   const std::string body = ReplyBody("16_fetch_log");
   const auto use = [](std::string_view damaged) {
