@@ -1,0 +1,183 @@
+#include "server/connection.h"
+
+#include "base/bytes.h"
+#include "wire/api.h"
+#include "wire/frame.h"
+#include "wire/proto/handshake.pb.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr size_t kHeadBytes = wire::kFrameLengthBytes + wire::kRequestHeaderBytes;
+// After a refused frame its sender may still be writing. Reading on for a while lets it see the error reply, which a
+// close with unread bytes would destroy on its side.
+constexpr std::chrono::milliseconds kLinger{1000};
+constexpr size_t kLingerChunkBytes = 64 << 10;
+
+}  // namespace
+
+ServedConnection::ServedConnection(std::shared_ptr<const ConnectionSettings> settings,
+                                   std::shared_ptr<ConnectionCounters> counters, io::Loop& loop,
+                                   std::unique_ptr<io::Connection> connection, shard::Gate::Pass pass)
+    : settings_(std::move(settings)),
+      counters_(std::move(counters)),
+      loop_(loop),
+      connection_(std::move(connection)),
+      reader_(*connection_),
+      pass_(std::move(pass)) {
+  auto principal = std::make_shared<io::Principal>();
+  principal->listener = settings_->listener;
+  principal->internal = settings_->internal;
+  principal->peer = connection_->peer();
+  principal_ = std::move(principal);
+}
+
+io::Task<void> ServedConnection::Serve(std::shared_ptr<ServedConnection> self) {
+  self->counters_->open.fetch_add(1, std::memory_order_relaxed);
+  self->counters_->accepted.fetch_add(1, std::memory_order_relaxed);
+  self->last_traffic_ = self->loop_.clock().Monotonic();
+  self->ArmIdleTimer(self->settings_->idle_max);
+  bool goes_on = true;
+  while (goes_on) goes_on = co_await self->ReadFrame();
+  if (self->running_ > 0 || self->writing_) {
+    io::Completion<bool> drained(self->loop_);
+    self->drained_ = drained;
+    co_await drained;
+  }
+  self->Close();
+  self->loop_.Cancel(self->idle_timer_);
+  self->counters_->open.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ServedConnection::Close() {
+  closed_ = true;
+  connection_->Close();
+  MaybeMakeRoom();
+}
+
+// Reads one frame and starts its call; false when the connection is at its end.
+io::Task<bool> ServedConnection::ReadFrame() {
+  co_await WaitForRoom();
+  const Status length_read = co_await reader_.Fill(wire::kFrameLengthBytes);
+  if (!length_read.ok()) co_return false;  // The client went away, or Close: no error.
+  const auto size_bytes = LoadBe<int32_t>(reader_.peek().data());
+  if (size_bytes < static_cast<int32_t>(wire::kRequestHeaderBytes)) {
+    counters_->refused_frames.fetch_add(1, std::memory_order_relaxed);
+    co_return false;  // Too short to hold an id that an error reply could name.
+  }
+  const Status head_read = co_await reader_.Fill(kHeadBytes);
+  if (!head_read.ok()) co_return false;
+  const Result<wire::RequestHeader> parsed =
+      wire::ParseRequestHeader(reader_.peek().substr(wire::kFrameLengthBytes, wire::kRequestHeaderBytes));
+  CHECK(parsed.ok());  // It has its size.
+  const wire::RequestHeader header = *parsed;
+  reader_.Skip(kHeadBytes);
+  if (static_cast<uint64_t>(size_bytes) > settings_->request_bytes_max) {
+    const Status error = Error(ErrorCode::kRecordTooLarge, "request is too large size_bytes=", size_bytes,
+                               " max=", settings_->request_bytes_max);
+    co_await Refuse(header.request_id, error);
+    co_return false;
+  }
+  ByteBudget::Grant grant = co_await settings_->budget->Take(loop_, static_cast<uint64_t>(size_bytes));
+  if (closed_) co_return false;
+  io::Call call{header.api_key, header.api_version, {}};
+  call.body.resize(static_cast<size_t>(size_bytes) - wire::kRequestHeaderBytes);
+  const Status body_read = co_await reader_.Take(call.body.data(), call.body.size());
+  if (!body_read.ok() || closed_) co_return false;
+  last_traffic_ = loop_.clock().Monotonic();
+  counters_->requests.fetch_add(1, std::memory_order_relaxed);
+  counters_->received_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
+  LearnClient(call);
+  ++running_;
+  io::Spawn(Answer(shared_from_this(), header.request_id, std::move(call), std::move(grant)));
+  co_return true;
+}
+
+// Says why, lets the client read it, ends.
+io::Task<void> ServedConnection::Refuse(int32_t request_id, Status error) {
+  counters_->refused_frames.fetch_add(1, std::memory_order_relaxed);
+  Send(io::Payload(wire::EncodeErrorResponse(request_id, error)), ByteBudget::Grant());
+  const auto self = shared_from_this();
+  const io::Loop::TimerId end = loop_.After(kLinger, [self] { self->Close(); });
+  std::string discarded(kLingerChunkBytes, '\0');
+  while (true) {
+    const Result<size_t> got = co_await connection_->Read(discarded.data(), discarded.size());
+    if (!got.ok() || *got == 0) break;
+  }
+  loop_.Cancel(end);
+}
+
+io::Task<void> ServedConnection::WaitForRoom() {
+  while (!closed_ && (running_ >= settings_->requests_max || unsent_bytes_ > settings_->unsent_bytes_max)) {
+    io::Completion<bool> room(loop_);
+    room_ = room;
+    co_await room;
+  }
+}
+
+void ServedConnection::MaybeMakeRoom() {
+  if (room_.has_value()) std::exchange(room_, std::nullopt)->Set(true);
+  if (running_ == 0 && !writing_ && drained_.has_value()) std::exchange(drained_, std::nullopt)->Set(true);
+}
+
+io::Task<void> ServedConnection::Answer(std::shared_ptr<ServedConnection> self, int32_t request_id, io::Call call,
+                                        ByteBudget::Grant grant) {
+  Result<io::Payload> body = co_await self->settings_->service->Handle(self->loop_, self->principal_, std::move(call));
+  --self->running_;
+  if (body.ok()) {
+    self->Send(wire::EncodeResponse(request_id, std::move(body).ValueUnsafe()), std::move(grant));
+  } else {
+    self->Send(io::Payload(wire::EncodeErrorResponse(request_id, body.status())), std::move(grant));
+  }
+}
+
+void ServedConnection::Send(io::Payload frame, ByteBudget::Grant grant) {
+  if (!closed_) {
+    unsent_bytes_ += frame.size_bytes();
+    unsent_.Add(std::move(frame));
+    unsent_grants_.push_back(std::move(grant));
+    if (!std::exchange(writing_, true)) io::Spawn(WriteAnswers(shared_from_this()));
+  }
+  MaybeMakeRoom();
+}
+
+// Writes what is unsent, together, until nothing is.
+io::Task<void> ServedConnection::WriteAnswers(std::shared_ptr<ServedConnection> self) {
+  while (self->unsent_.size_bytes() > 0 && !self->closed_) {
+    io::Payload payload = std::exchange(self->unsent_, io::Payload());
+    std::vector<ByteBudget::Grant> grants = std::exchange(self->unsent_grants_, {});
+    const uint64_t size_bytes = payload.size_bytes();
+    const Status written = co_await self->connection_->Write(std::move(payload));
+    self->unsent_bytes_ -= size_bytes;
+    self->counters_->sent_bytes.fetch_add(static_cast<int64_t>(size_bytes), std::memory_order_relaxed);
+    self->last_traffic_ = self->loop_.clock().Monotonic();
+    if (!written.ok()) self->Close();  // The client went away: an everyday thing.
+    self->MaybeMakeRoom();
+  }
+  self->writing_ = false;
+  self->MaybeMakeRoom();
+}
+
+// The handshake names the client's software, which handlers may look at (fluss-versions 8).
+void ServedConnection::LearnClient(const io::Call& call) {
+  if (call.api_key != static_cast<int16_t>(wire::ApiKey::kApiVersions)) return;
+  const auto request = wire::ParseMessage<wire::ApiVersionsRequest>(call.body);
+  if (!request.ok()) return;
+  auto principal = std::make_shared<io::Principal>(*principal_);
+  principal->client_name = request->client_software_name();
+  principal_ = std::move(principal);
+}
+
+void ServedConnection::ArmIdleTimer(std::chrono::milliseconds delay) {
+  const std::weak_ptr<ServedConnection> weak = weak_from_this();
+  idle_timer_ = loop_.After(delay, [weak] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(self->loop_.clock().Monotonic() -
+                                                                            self->last_traffic_);
+    if (idle >= self->settings_->idle_max) return self->Close();
+    self->ArmIdleTimer(self->settings_->idle_max - idle);
+  });
+}
+
+}  // namespace sluice::server

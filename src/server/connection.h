@@ -1,0 +1,86 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/net.h"
+#include "io/transport.h"
+#include "server/byte_budget.h"
+#include "server/frame_reader.h"
+#include "shard/gate.h"
+
+namespace sluice::server {
+
+/// What all connections of a listener share. Immutable but for its counters; outlives the connections.
+struct ConnectionSettings {
+  io::Service* service = nullptr;
+  ByteBudget* budget = nullptr;
+  std::string listener;
+  bool internal = false;
+  uint64_t request_bytes_max = 100 << 20;              ///< netty.server.max-request-size
+  size_t requests_max = 500;                           ///< netty.server.max-queued-requests, per connection here
+  uint64_t unsent_bytes_max = 16 << 20;                ///< Answers in memory; above, no further request is read.
+  std::chrono::milliseconds idle_max{10 * 60 * 1000};  ///< netty.connection.max-idle-time
+};
+
+struct ConnectionCounters {
+  std::atomic<int64_t> open{0};
+  std::atomic<int64_t> accepted{0};
+  std::atomic<int64_t> requests{0};
+  std::atomic<int64_t> received_bytes{0};
+  std::atomic<int64_t> sent_bytes{0};
+  std::atomic<int64_t> refused_frames{0};  ///< Malformed or oversize.
+};
+
+/// The server's end of one client connection: reads frames, starts their calls in order of arrival, writes answers
+/// whole as they come.
+///
+/// A frame that cannot be read ends the connection, after an error reply when its request id is known.
+/// Threads: confined to the connection's loop.
+class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
+ public:
+  ServedConnection(std::shared_ptr<const ConnectionSettings> settings, std::shared_ptr<ConnectionCounters> counters,
+                   io::Loop& loop, std::unique_ptr<io::Connection> connection, shard::Gate::Pass pass);
+
+  /// Serve until the connection ends; returns once its last answer is done.
+  static io::Task<void> Serve(std::shared_ptr<ServedConnection> self);
+  /// End it now; Serve returns soon.
+  void Close();
+
+ private:
+  io::Task<bool> ReadFrame();
+  io::Task<void> Refuse(int32_t request_id, Status error);
+  io::Task<void> WaitForRoom();
+  static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, int32_t request_id, io::Call call,
+                               ByteBudget::Grant grant);
+  void Send(io::Payload frame, ByteBudget::Grant grant);
+  static io::Task<void> WriteAnswers(std::shared_ptr<ServedConnection> self);
+  void LearnClient(const io::Call& call);
+  void ArmIdleTimer(std::chrono::milliseconds delay);
+  void MaybeMakeRoom();
+
+  const std::shared_ptr<const ConnectionSettings> settings_;
+  const std::shared_ptr<ConnectionCounters> counters_;
+  io::Loop& loop_;
+  const std::unique_ptr<io::Connection> connection_;
+  FrameReader reader_;
+  const shard::Gate::Pass pass_;
+  std::shared_ptr<const io::Principal> principal_;
+
+  size_t running_ = 0;  // Calls started and not yet answered.
+  io::Payload unsent_;
+  std::vector<ByteBudget::Grant> unsent_grants_;  // Of the requests whose answers are unsent.
+  uint64_t unsent_bytes_ = 0;                     // Also counts what is being written.
+  bool writing_ = false;
+  bool closed_ = false;
+  std::optional<io::Completion<bool>> room_;     // The reader waits for fewer requests or unsent bytes.
+  std::optional<io::Completion<bool>> drained_;  // Serve waits for the last answer.
+  std::chrono::nanoseconds last_traffic_{0};
+  io::Loop::TimerId idle_timer_ = 0;
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,35 @@
+#pragma once
+#include <map>
+#include <string>
+
+#include "meta/catalog_state.h"
+#include "server/addresses.h"
+#include "wire/proto/lake.pb.h"
+#include "wire/proto/metadata.pb.h"
+#include "wire/proto/partition.pb.h"
+
+// The larger answers of MetadataService, as functions of one catalog snapshot.
+
+namespace sluice::server {
+
+types::TablePath PathOf(const wire::PbTablePath& path);
+
+/// Descriptor of a table as replies carry it: as stored, and for a lake-enabled table the cluster's catalog properties.
+std::string TableJson(const meta::TableState& table, const std::map<std::string, std::string>& additions);
+
+/// Errors: kTableNotExist for an unknown table; kPartitionNotExists for an unknown partition, and for an id of a
+/// partition whose table is not asked for.
+Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state, const ClusterAddresses& addresses,
+                                             std::string_view listener,
+                                             const std::map<std::string, std::string>& additions,
+                                             const wire::MetadataRequest& request);
+
+/// Errors: kTableNotExist, kTableNotPartitioned, kPartitionSpecInvalid.
+Result<wire::ListPartitionInfosResponse> PartitionInfosReply(const meta::CatalogState& state,
+                                                             const wire::ListPartitionInfosRequest& request);
+
+/// Errors: kTableNotExist; kLakeSnapshotNotExist when there is none (yet).
+Result<wire::GetLakeSnapshotResponse> LakeSnapshotReply(const meta::CatalogState& state,
+                                                        const wire::GetLakeSnapshotRequest& request);
+
+}  // namespace sluice::server
