@@ -21,6 +21,7 @@ class FileCache {
   Result<std::shared_ptr<io::File>> Get(const std::string& path);
   /// Forget `path`, before it is removed or renamed.
   void Drop(const std::string& path);
+  io::FileSystem& file_system() { return files_; }
   size_t size() const { return entries_.size(); }
 
  private:

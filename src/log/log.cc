@@ -76,7 +76,7 @@ Result<Segment*> Log::Loaded(size_t index) {
     if (loaded.ok() && closed) loaded = segment->CheckSealed();
     if (CodeOf(loaded) == ErrorCode::kCorruptRecord) {
       LogInfo("indexes are built anew: {}", loaded.message());
-      loaded = Reindex(index);
+      loaded = segment->Rebuild(options_.index_interval_bytes, EndOfSegment(index), closed);
     }
     RETURN_NOT_OK(loaded);
   }
@@ -88,19 +88,6 @@ Result<Segment*> Log::Loaded(size_t index) {
     loaded_.erase(loaded_.begin());
   }
   return segment;
-}
-
-Status Log::Reindex(size_t index) {
-  Segment& segment = *segments_[index];
-  RETURN_NOT_OK(segment.ResetIndexes());
-  ASSIGN_OR_RAISE(BatchScan scan, segment.ScanFrom({segment.base_offset(), 0}, BatchScan::kRecoveryBytes));
-  while (true) {
-    ASSIGN_OR_RAISE(const auto batch, scan.Next());
-    if (!batch) break;
-    RETURN_NOT_OK(segment.Index(batch->header, batch->position_bytes, options_.index_interval_bytes));
-  }
-  MarkDirty(segment.base_offset());
-  return index + 1 < segments_.size() ? segment.Seal() : Status::OK();
 }
 
 Status Log::StartSegment(int64_t base_offset) {
@@ -135,7 +122,8 @@ Status Log::RemoveSegments(size_t first, size_t last) {
 
 Result<size_t> Log::DeleteSegments(const Retention& policy) {
   RETURN_NOT_OK(Usable());
-  const int64_t limit = std::min(policy.floor_offset, high_watermark_);
+  // A writer's last batch may go only once a snapshot remembers it, or the writer would be a stranger after a restart.
+  const int64_t limit = std::min({policy.floor_offset, high_watermark_, recovery_point_});
   if (policy.roll_active && end_offset_ <= limit && largest_timestamp_ms_ < policy.delete_before_ms) {
     RETURN_NOT_OK(Roll());
   }

@@ -58,7 +58,7 @@ class Log {
     int64_t end_offset;
     uint64_t size_bytes;
   };
-  /// What may go. Oldest segments first, never past the high watermark, never the newest segment.
+  /// What may go. Oldest segments first, never past the high watermark or the recovery point, never the newest.
   struct Retention {
     int64_t delete_before_ms = std::numeric_limits<int64_t>::min();  ///< Newest record older than this.
     int64_t floor_offset = std::numeric_limits<int64_t>::max();      ///< Records at and after it stay.
@@ -176,9 +176,9 @@ class Log {
   Status WriteSnapshot(int64_t offset, const WriterStates& writers);
   Result<WriterStates> WritersAt(int64_t offset);
   Status RestartAt(int64_t offset);
+  Status FinishCut(int64_t offset);
   void MarkDirty(int64_t base_offset);
   void MarkFolderDirty();
-  Status Reindex(size_t index);
   Result<BatchScan::Batch> BatchAt(int64_t offset);
   Result<int64_t> LargestTimestampOf(size_t index);
   Status ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes, int64_t upper_offset,

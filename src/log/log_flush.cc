@@ -122,7 +122,11 @@ Result<WriterStates> Log::WritersAt(int64_t offset) {
 
 Status Log::CutAt(int64_t offset) {
   const size_t index = SegmentIndexOf(offset);
-  RETURN_NOT_OK(RemoveSegments(index + 1, segments_.size()));
+  if (index + 1 < segments_.size()) {
+    RETURN_NOT_OK(RemoveSegments(index + 1, segments_.size()));
+    // Else a power loss could bring their files back where new segments of the same names were started.
+    RETURN_NOT_OK(file_system_.SyncFolder(folder_));
+  }
   ASSIGN_OR_RAISE(Segment * segment, Loaded(index));
   std::erase(loaded_, segment->base_offset());
   ASSIGN_OR_RAISE(BatchScan scan, segment->ScanFrom(segment->offsets().Floor(offset)));
@@ -144,23 +148,31 @@ Status Log::TruncateTo(int64_t offset) {
   if (offset >= end_offset_) return Status::OK();
   ASSIGN_OR_RAISE(const BatchScan::Batch first_gone, BatchAt(offset));
   const int64_t cut = first_gone.header.base_offset;
-  ASSIGN_OR_RAISE(WriterStates writers, WritersAt(cut));
+  if (!snapshots_.empty() && snapshots_.back() > cut) {
+    // The newest snapshot decides where recovery starts; it has to be at the cut before anything is cut.
+    ASSIGN_OR_RAISE(const WriterStates writers, WritersAt(cut));
+    RETURN_NOT_OK(WriteSnapshot(cut, writers));
+  }
+  RETURN_NOT_OK(state_->BeginCut(cut));
+  ++truncations_;
+  const Status done = FinishCut(cut);
+  broken_ = !done.ok();
+  return done;
+}
+
+// The second half of TruncateTo, which recovery repeats when it was interrupted.
+Status Log::FinishCut(int64_t offset) {
+  RETURN_NOT_OK(RemoveSnapshots(offset + 1, kCleanlyClosed));
+  const int64_t cut = std::min(offset, end_offset_);
   int64_t largest_ms = -1;
   if (cut > start_offset()) {
     ASSIGN_OR_RAISE(const BatchScan::Batch last_kept, BatchAt(cut - 1));
     largest_ms = last_kept.header.commit_timestamp_ms;
   }
-  if (!snapshots_.empty() && snapshots_.back() > cut) {
-    // The newest snapshot decides where recovery starts; it has to be below the cut before anything is cut.
-    RETURN_NOT_OK(WriteSnapshot(cut, writers));
-    RETURN_NOT_OK(RemoveSnapshots(cut + 1, kCleanlyClosed));
-    RETURN_NOT_OK(file_system_.SyncFolder(folder_));
-  }
+  ASSIGN_OR_RAISE(WriterStates writers, WritersAt(cut));
+  RETURN_NOT_OK(CutAt(cut));
   RETURN_NOT_OK(state_->TruncateEpochs(cut));
-  ++truncations_;
-  const Status done = CutAt(cut);
-  broken_ = !done.ok();
-  RETURN_NOT_OK(done);
+  RETURN_NOT_OK(state_->EndCut());
   *writers_ = std::move(writers);
   end_offset_ = cut;
   largest_timestamp_ms_ = largest_ms;

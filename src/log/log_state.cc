@@ -19,6 +19,9 @@ Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder
   if (!whole) return Corrupt("log state is damaged file=", state.path_);
   state.start_offset_ = document["start_offset"].get<int64_t>();
   state.restarting_ = document["restarting"].get<bool>();
+  if (document.contains("cutting_at") && document["cutting_at"].is_number_integer()) {
+    state.cutting_at_ = document["cutting_at"].get<int64_t>();
+  }
   for (const Json& pair : document["epochs"]) {
     if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer() || !pair[1].is_number_integer()) {
       return Corrupt("log state has a damaged epoch file=", state.path_);
@@ -31,9 +34,20 @@ Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder
 Status LogState::Save() const {
   Json epochs = Json::array();
   for (const Epoch& epoch : epochs_) epochs.push_back(Json::array({epoch.epoch, epoch.start_offset}));
-  const Json document = {
+  Json document = {
       {"version", 1}, {"start_offset", start_offset_}, {"restarting", restarting_}, {"epochs", std::move(epochs)}};
+  if (cutting_at_.has_value()) document["cutting_at"] = *cutting_at_;
   return files_->ReplaceFile(path_, document.dump());
+}
+
+Status LogState::BeginCut(int64_t offset) {
+  cutting_at_ = offset;
+  return Save();
+}
+
+Status LogState::EndCut() {
+  cutting_at_.reset();
+  return Save();
 }
 
 Status LogState::AddEpoch(int32_t epoch, int64_t start_offset) {

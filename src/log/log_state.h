@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@
 
 namespace sluice::log {
 
-/// What a log must know beside its segments: where it starts, whether a restart was under way, its leaders' epochs.
+/// What a log must know beside its segments: where it starts, what was under way, its leaders' epochs.
 ///
 /// Format: JSON file "log-state.json" in the log's folder, replaced durably; absent while all has its first value.
 class LogState {
@@ -20,6 +21,9 @@ class LogState {
   Status BeginRestart(int64_t start_offset);
   Status EndRestart();
 
+  /// Remember, durably, that the log is to be cut at `offset`; then that it is done.
+  Status BeginCut(int64_t offset);
+  Status EndCut();
   /// Remember, durably, that records from `start_offset` on were appended under `epoch`.
   Status AddEpoch(int32_t epoch, int64_t start_offset);
   /// Forget epochs that start at or after `offset`.
@@ -29,6 +33,7 @@ class LogState {
   int32_t leader_epoch() const { return epochs_.empty() ? 0 : epochs_.back().epoch; }
   int64_t start_offset() const { return start_offset_; }
   bool restarting() const { return restarting_; }
+  std::optional<int64_t> cutting_at() const { return cutting_at_; }
 
  private:
   LogState(io::FileSystem& files, std::string path) : files_(&files), path_(std::move(path)) {}
@@ -43,6 +48,7 @@ class LogState {
   std::vector<Epoch> epochs_;  // Both increase.
   int64_t start_offset_ = 0;
   bool restarting_ = false;
+  std::optional<int64_t> cutting_at_;
 };
 
 }  // namespace sluice::log

@@ -16,8 +16,8 @@ Result<OffsetIndex> OffsetIndex::Parse(int64_t base_offset, std::string_view ima
   index.entries_.reserve(image.size() / kEntryBytes);
   for (; !image.empty(); image.remove_prefix(kEntryBytes)) {
     const Raw entry{LoadBe<uint32_t>(image.data()), LoadBe<uint32_t>(image.data() + 4)};
-    if (!index.entries_.empty() && (entry.relative_offset <= index.entries_.back().relative_offset ||
-                                    entry.position_bytes <= index.entries_.back().position_bytes)) {
+    const Raw last = index.entries_.empty() ? Raw{0, 0} : index.entries_.back();
+    if (entry.relative_offset <= last.relative_offset || entry.position_bytes <= last.position_bytes) {
       return Corrupt("offset index goes backwards offset=", base_offset + entry.relative_offset);
     }
     index.entries_.push_back(entry);

@@ -32,6 +32,10 @@ Status Recovery::Run() {
   if (log_.state_->restarting()) return log_.RestartAt(log_.state_->start_offset());
   RETURN_NOT_OK(DropSegmentsBelowStart());
   if (log_.segments_.empty()) RETURN_NOT_OK(log_.StartSegment(log_.state_->start_offset()));
+  const auto cutting_at = log_.state_->cutting_at();
+  if (cutting_at.has_value()) {
+    RETURN_NOT_OK(log_.RemoveSnapshots(*cutting_at + 1, Log::kCleanlyClosed));
+  }
   RETURN_NOT_OK(LoadSnapshot());
   RETURN_NOT_OK(Scan());
 
@@ -42,7 +46,7 @@ Status Recovery::Run() {
     // The newest segment is empty, and nothing before it had to be looked at.
     ASSIGN_OR_RAISE(log_.largest_timestamp_ms_, log_.LargestTimestampOf(log_.segments_.size() - 2));
   }
-  return Status::OK();
+  return cutting_at.has_value() ? log_.FinishCut(*cutting_at) : Status::OK();
 }
 
 // Make the folder, and remember which of the folders above it got a new name.
@@ -125,8 +129,7 @@ Result<BatchScan> Recovery::StartScan(size_t index) {
   const Status loaded = segment.Load();
   if (CodeOf(loaded) == ErrorCode::kCorruptRecord) {
     LogInfo("indexes are built anew: {}", loaded.message());
-    RETURN_NOT_OK(segment.ResetIndexes());
-    log_.MarkDirty(segment.base_offset());
+    RETURN_NOT_OK(segment.Rebuild(log_.options_.index_interval_bytes, trusted_, /*closed=*/false));
   } else {
     RETURN_NOT_OK(loaded);
   }

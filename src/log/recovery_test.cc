@@ -13,7 +13,9 @@ class RecoveryTest : public internal::LogFixture {
     return files().ReadFile(PathOf(base_offset, suffix)).ValueOrDie();
   }
   Status Replace(int64_t base_offset, std::string_view suffix, std::string_view image) const {
-    return files().ReplaceFile(PathOf(base_offset, suffix), image);
+    ARROW_ASSIGN_OR_RAISE(const auto file, files().Open(PathOf(base_offset, suffix), io::FileSystem::Mode::kCreate));
+    ARROW_RETURN_NOT_OK(file->Truncate(0));
+    return file->Append(image);
   }
 };
 

@@ -83,21 +83,61 @@ Status Segment::Append(std::span<const std::string_view> parts) {
   return Status::OK();
 }
 
+// Add the entries for a batch in memory when the last ones are far enough back; returns their bytes.
+Segment::NewEntries Segment::AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes,
+                                        uint32_t interval_bytes) {
+  newest_ = {header.commit_timestamp_ms, header.base_offset};
+  if (position_bytes <= uint64_t{offsets_->Last().position_bytes} + interval_bytes) return {};
+  return {offsets_->Append({header.base_offset, static_cast<uint32_t>(position_bytes)}), times_->MaybeAppend(*newest_)};
+}
+
 Status Segment::Index(const wire::LogBatchHeader& header, uint64_t position_bytes, uint32_t interval_bytes) {
   CHECK(loaded());
-  newest_ = {header.commit_timestamp_ms, header.base_offset};
-  if (position_bytes <= uint64_t{offsets_->Last().position_bytes} + interval_bytes) return Status::OK();
-  const std::string entry = offsets_->Append({header.base_offset, static_cast<uint32_t>(position_bytes)});
+  const NewEntries added = AddEntries(header, position_bytes, interval_bytes);
+  if (added.offset.empty()) return Status::OK();
   ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
-  RETURN_NOT_OK(index_file->Append(entry));
-  const std::string time_entry = times_->MaybeAppend(*newest_);
-  if (time_entry.empty()) return Status::OK();
+  RETURN_NOT_OK(index_file->Append(added.offset));
+  if (added.time.empty()) return Status::OK();
   ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
-  return time_file->Append(time_entry);
+  return time_file->Append(added.time);
+}
+
+Status Segment::Rebuild(uint32_t interval_bytes, int64_t upper_offset, bool closed) {
+  offsets_.emplace(base_offset_);
+  times_.emplace(base_offset_);
+  NewEntries images;
+  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom({base_offset_, 0}, BatchScan::kRecoveryBytes));
+  while (scan.next_offset() < upper_offset) {
+    ASSIGN_OR_RAISE(const auto batch, scan.Next());
+    if (!batch) break;
+    const NewEntries added = AddEntries(batch->header, batch->position_bytes, interval_bytes);
+    images.offset += added.offset;
+    images.time += added.time;
+  }
+  if (closed && newest_.has_value()) images.time += times_->MaybeAppend(*newest_);
+  files_.Drop(index_path_);
+  files_.Drop(time_index_path_);
+  RETURN_NOT_OK(files_.file_system().ReplaceFile(index_path_, images.offset));
+  return files_.file_system().ReplaceFile(time_index_path_, images.time);
+}
+
+// The segment's last batch, for the time index; none when the segment is empty.
+Result<std::optional<TimeIndex::Entry>> Segment::FindNewest() {
+  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(offsets_->Last()));
+  std::optional<TimeIndex::Entry> newest;
+  while (true) {
+    ASSIGN_OR_RAISE(const auto batch, scan.Next());
+    if (!batch) return newest;
+    newest = {batch->header.commit_timestamp_ms, batch->header.base_offset};
+  }
 }
 
 Status Segment::Seal() {
   CHECK(loaded());
+  // Not known after a truncation.
+  if (!newest_.has_value()) {
+    ASSIGN_OR_RAISE(newest_, FindNewest());
+  }
   if (!newest_.has_value()) return Status::OK();
   const std::string time_entry = times_->MaybeAppend(*newest_);
   if (time_entry.empty()) return Status::OK();
@@ -106,14 +146,8 @@ Status Segment::Seal() {
 }
 
 Status Segment::CheckSealed() {
-  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(offsets_->Last()));
-  int64_t largest_ms = -1;
-  while (true) {
-    ASSIGN_OR_RAISE(const auto batch, scan.Next());
-    if (!batch) break;
-    largest_ms = batch->header.commit_timestamp_ms;
-  }
-  if (times_->largest_timestamp_ms() == largest_ms) return Status::OK();
+  ASSIGN_OR_RAISE(const auto newest, FindNewest());
+  if (!newest.has_value() || times_->largest_timestamp_ms() == newest->timestamp_ms) return Status::OK();
   return Corrupt("time index has lost its last entries file=", time_index_path_);
 }
 

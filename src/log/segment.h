@@ -39,6 +39,8 @@ class Segment {
   void Unload();
   /// Make both indexes empty, in memory and on disk.
   Status ResetIndexes();
+  /// Make both indexes anew for the batches below `upper_offset`, durably: half an index must not be taken for one.
+  Status Rebuild(uint32_t interval_bytes, int64_t upper_offset, bool closed);
   /// Drop index entries at and after `offset`.
   Status TruncateIndexes(int64_t offset);
 
@@ -67,7 +69,13 @@ class Segment {
   Result<std::shared_ptr<io::File>> TimeIndexFile() const { return files_.Get(time_index_path_); }
 
  private:
+  struct NewEntries {
+    std::string offset;
+    std::string time;
+  };
+  NewEntries AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes, uint32_t interval_bytes);
   Status CheckLastEntry();
+  Result<std::optional<TimeIndex::Entry>> FindNewest();
 
   FileCache& files_;
   const int64_t base_offset_;
