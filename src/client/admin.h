@@ -40,7 +40,8 @@ enum class OffsetType : int32_t { kEarliest = 0, kLatest = 1, kTimestamp = 2 };
 /// A partition spec: partition column → text value.
 using PartitionSpec = std::map<std::string, std::string>;
 
-/// Everything that is not about rows. Each call retries what is retriable.
+/// Everything that is not about rows. Reads retry what is retriable; changes are sent once, because after a lost reply
+/// only the caller knows what a repeat means.
 class Admin {
  public:
   explicit Admin(ClusterPtr cluster) : cluster_(std::move(cluster)) {}

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "client/servers.h"
-#include "io/clock.h"
-#include "io/random.h"
 #include "types/schema.h"
 
 namespace sluice::client {
@@ -70,14 +68,29 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   std::chrono::milliseconds BackoffOf(int retry) const;
 
  private:
+  using Self = std::shared_ptr<Cluster>;
   struct Cache;
   Cluster(std::shared_ptr<Servers> servers, Options options);
-  io::Task<Status> Refresh(io::Loop& loop, std::string request);
-  io::Task<Result<ServerPtr>> AnyServer(io::Loop& loop);
+
+  // Coroutines keep the cluster alive themselves.
+  static io::Task<Status> Refresh(Self self, io::Loop& loop, std::string request);
+  static Status TakeMetadata(Cluster& self, std::string_view body);
+  static io::Task<Result<ServerPtr>> TabletOf(Self self, io::Loop& loop, std::optional<int32_t> server_id);
+  static io::Task<Result<TableMetaPtr>> TableIn(Self self, io::Loop& loop, types::TablePath path, bool refresh);
+  static io::Task<Result<PartitionMetaPtr>> PartitionIn(Self self, io::Loop& loop, types::TablePath path,
+                                                        std::string name, int64_t partition_id, bool refresh);
+  static io::Task<Result<std::shared_ptr<const types::Schema>>> SchemaIn(Self self, io::Loop& loop,
+                                                                         types::TablePath path, int32_t schema_id);
+  static io::Task<Result<int32_t>> LeaderIn(Self self, io::Loop& loop, types::TablePath path, types::BucketId bucket);
+  static io::Task<Result<std::string>> CallCoordinatorIn(Self self, io::Loop& loop, wire::ApiKey key, std::string body);
+  static io::Task<Result<std::string>> CallTabletIn(Self self, io::Loop& loop, std::optional<int32_t> server_id,
+                                                    wire::ApiKey key, std::string body);
+  static io::Task<Result<std::string>> CallLeaderIn(Self self, io::Loop& loop, types::TablePath path,
+                                                    types::BucketId bucket, wire::ApiKey key, std::string body);
 
   std::shared_ptr<Servers> servers_;
   Options options_;
-  std::unique_ptr<Cache> cache_;
+  std::shared_ptr<Cache> cache_;
 };
 using ClusterPtr = std::shared_ptr<Cluster>;
 
