@@ -33,7 +33,7 @@ struct LogOptions {
 ///
 /// An appended batch is in the page cache when the call returns: the end of this process loses nothing. `Flush`
 /// makes it survive a power loss.
-/// Format: docs/formats/log.md; folder of `.log`, `.index`, `.timeindex` and `.writer_snapshot` files.
+/// Format: README.md of this module.
 /// Threads: confined to the shard that owns the bucket, except PendingFlush::Run.
 class Log {
  public:
