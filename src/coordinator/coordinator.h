@@ -15,6 +15,8 @@
 
 namespace sluice::coordinator {
 
+struct CoordinatorCore;
+
 /// The one that changes the catalog: DDL, assignment and epochs, lake snapshots, the tiering queue.
 ///
 /// It answers the calls of coordinator scope, and the reads that need no more than the catalog. All state lives on one
@@ -69,8 +71,7 @@ class Coordinator : public io::Service {
   io::Task<Result<std::vector<TieringInfo>>> TieringState(io::Loop& loop);
 
  private:
-  struct Core;
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<CoordinatorCore> core_;  // Shared with what still runs on the loop.
 };
 
 }  // namespace sluice::coordinator

@@ -127,9 +127,17 @@ void ForgetIntent(std::optional<int64_t> intent, CatalogState* next, Ops* ops) {
   std::erase_if(next->intents, [&](const DdlIntent& one) { return one.id == *intent; });
 }
 
+int64_t RecordIntent(std::optional<DdlIntent> intent, CatalogState* next, Ops* ops) {
+  if (!intent.has_value()) return 0;
+  intent->id = next->intents.empty() ? 1 : next->intents.back().id + 1;
+  ops->push_back(MetaStore::Create(nodes::Intent(intent->id), nodes::WriteIntent(*intent)));
+  next->intents.push_back(*std::move(intent));
+  return next->intents.back().id;
+}
+
 }  // namespace
 
-Status Catalog::DropDatabase(const std::string& name, bool cascade) {
+Result<int64_t> Catalog::DropDatabase(const std::string& name, bool cascade, std::optional<DdlIntent> follow_up) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const DatabasePtr database, next.Database(name));
   if (!cascade && !(database->tables.empty() && database->views.empty())) {
@@ -141,7 +149,9 @@ Status Catalog::DropDatabase(const std::string& name, bool cascade) {
   ops.push_back(MetaStore::DeleteTree(nodes::Views(name)));
   ops.push_back(MetaStore::DeleteTree(nodes::Database(name)));
   next.databases.erase(name);
-  return Commit(std::move(ops), std::move(next));
+  const int64_t left = RecordIntent(std::move(follow_up), &next, &ops);
+  RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
+  return left;
 }
 
 Result<TablePtr> Catalog::CreateTable(NewTable table) {
@@ -192,7 +202,7 @@ Status Catalog::AlterTable(const types::TablePath& path, const types::TableDescr
   return Commit(std::move(ops), std::move(next));
 }
 
-Status Catalog::DropTable(const types::TablePath& path) {
+Result<int64_t> Catalog::DropTable(const types::TablePath& path, std::optional<DdlIntent> follow_up) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const TablePtr table, next.Table(path));
   Ops ops;
@@ -200,7 +210,9 @@ Status Catalog::DropTable(const types::TablePath& path) {
   auto database = std::make_shared<DatabaseState>(*next.databases.at(path.database));
   database->tables.erase(path.table);
   next.databases[path.database] = std::move(database);
-  return Commit(std::move(ops), std::move(next));
+  const int64_t left = RecordIntent(std::move(follow_up), &next, &ops);
+  RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
+  return left;
 }
 
 Result<PartitionPtr> Catalog::CreatePartition(const types::TablePath& path, std::vector<std::string> values,
@@ -230,7 +242,8 @@ Result<PartitionPtr> Catalog::CreatePartition(const types::TablePath& path, std:
   return partition;
 }
 
-Status Catalog::DropPartition(const types::TablePath& path, const std::string& name) {
+Result<int64_t> Catalog::DropPartition(const types::TablePath& path, const std::string& name,
+                                       std::optional<DdlIntent> follow_up) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const TablePtr old, next.Table(path));
   const PartitionState* partition = old->FindPartition(name);
@@ -243,7 +256,9 @@ Status Catalog::DropPartition(const types::TablePath& path, const std::string& n
   auto table = std::make_shared<TableState>(*old);
   table->partitions.erase(name);
   PlaceTable(table, &next);
-  return Commit(std::move(ops), std::move(next));
+  const int64_t left = RecordIntent(std::move(follow_up), &next, &ops);
+  RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
+  return left;
 }
 
 Status Catalog::SetBuckets(std::vector<std::pair<types::BucketId, BucketState>> buckets) {
@@ -303,10 +318,8 @@ Result<std::vector<LakeSnapshot>> Catalog::RecordLakeSnapshot(int64_t table_id, 
 
 Result<int64_t> Catalog::AddIntent(DdlIntent intent) {
   CatalogState next = Next();
-  intent.id = next.intents.empty() ? 1 : next.intents.back().id + 1;
-  const int64_t id = intent.id;
-  Ops ops = {MetaStore::Create(nodes::Intent(id), nodes::WriteIntent(intent))};
-  next.intents.push_back(std::move(intent));
+  Ops ops;
+  const int64_t id = RecordIntent(std::move(intent), &next, &ops);
   RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
   return id;
 }

@@ -34,8 +34,10 @@ class Catalog {
   // Databases. Errors: kDatabaseNotExist, kDatabaseAlreadyExist, kDatabaseNotEmpty.
   Status CreateDatabase(const std::string& name, const types::DatabaseDescriptor& descriptor);
   Status AlterDatabase(const std::string& name, const types::DatabaseDescriptor& descriptor);
-  /// `cascade` drops its tables and views too.
-  Status DropDatabase(const std::string& name, bool cascade);
+  /// `cascade` drops its tables and views too. Of the drops: `follow_up`, work that is left (files to delete), is
+  /// recorded in the same batch; returns its id, 0 without one.
+  Result<int64_t> DropDatabase(const std::string& name, bool cascade,
+                               std::optional<DdlIntent> follow_up = std::nullopt);
 
   /// Tables. Errors: kDatabaseNotExist, kTableNotExist, kTableAlreadyExist (a view counts).
   struct NewTable {
@@ -49,12 +51,13 @@ class Catalog {
   /// Replace the descriptor; when its schema differs it becomes the next schema id.
   Status AlterTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
                     std::optional<int64_t> intent = std::nullopt);
-  Status DropTable(const types::TablePath& path);
+  Result<int64_t> DropTable(const types::TablePath& path, std::optional<DdlIntent> follow_up = std::nullopt);
 
   /// Partitions. Errors: kTableNotExist, kPartitionAlreadyExists, kPartitionNotExists.
   Result<PartitionPtr> CreatePartition(const types::TablePath& path, std::vector<std::string> values,
                                        std::vector<BucketState> buckets, std::string remote_data_dir);
-  Status DropPartition(const types::TablePath& path, const std::string& name);
+  Result<int64_t> DropPartition(const types::TablePath& path, const std::string& name,
+                                std::optional<DdlIntent> follow_up = std::nullopt);
 
   /// Replace the states of buckets that exist.
   Status SetBuckets(std::vector<std::pair<types::BucketId, BucketState>> buckets);

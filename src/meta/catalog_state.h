@@ -92,10 +92,11 @@ struct DatabaseState {
 };
 using DatabasePtr = std::shared_ptr<const DatabaseState>;
 
-/// A DDL that changes the lake first: written before, removed by the change itself, finished or undone at start.
+/// A DDL that is half done: one that changes the lake before the catalog, or a drop whose files are still there.
+/// Its last step removes it; what a stopped server left is finished or undone at the next start.
 struct DdlIntent {
   int64_t id = 0;
-  std::string kind;  ///< "create_table" or "alter_table".
+  std::string kind;  ///< The coordinator's: "create_table", "alter_table", "delete_replicas".
   types::TablePath path;
   std::string payload;  ///< JSON of the coordinator.
 };

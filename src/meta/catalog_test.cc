@@ -277,6 +277,11 @@ TEST_P(CatalogTest, AnIntentGoesInTheBatchThatFulfilsIt) {
   ASSERT_OK(catalog_->RemoveIntent(second));
   Restart();
   EXPECT_TRUE(catalog_->state()->intents.empty());
+  ASSERT_OK_AND_ASSIGN(const int64_t left,
+                       catalog_->DropTable({"fluss", "t"}, DdlIntent{.kind = "delete_replicas", .path = {"fluss", "t"}}));
+  Restart();
+  ASSERT_EQ(catalog_->state()->intents.size(), 1u);
+  EXPECT_EQ(catalog_->state()->intents[0].id, left);
 }
 
 TEST_P(CatalogTest, ViewsShareNamesWithTables) {

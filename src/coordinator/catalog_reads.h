@@ -1,0 +1,26 @@
+#pragma once
+#include "coordinator/settings.h"
+#include "meta/catalog_state.h"
+#include "wire/proto/cluster.pb.h"
+#include "wire/proto/lake.pb.h"
+#include "wire/proto/partition.pb.h"
+
+namespace sluice::coordinator {
+
+// Reads that need a snapshot of the catalog and nothing else, so any server may answer them on any thread.
+
+/// Errors: kTableNotExist; kLakeSnapshotNotExist; kUnknownServer when an id and `readable` are both given.
+Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(const meta::CatalogState& state,
+                                                       const wire::GetLakeSnapshotRequest& request);
+
+/// Partitions by name, those that agree with the partial spec. Errors: kTableNotExist, kTableNotPartitioned,
+/// kPartitionSpecInvalid.
+Result<wire::ListPartitionInfosResponse> ListPartitions(const meta::CatalogState& state,
+                                                        const wire::ListPartitionInfosRequest& request);
+
+/// The configuration as started; values of keys that hold secrets are hidden.
+wire::DescribeClusterConfigsResponse DescribeConfigs(const ClusterSettings& settings);
+
+wire::GetClusterHealthResponse ClusterHealth(const meta::CatalogState& state);
+
+}  // namespace sluice::coordinator

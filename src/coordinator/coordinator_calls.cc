@@ -1,0 +1,304 @@
+#include <algorithm>
+#include <map>
+
+#include "coordinator/catalog_reads.h"
+#include "coordinator/coordinator_internal.h"
+#include "wire/frame.h"
+#include "wire/proto/acl.pb.h"
+#include "wire/proto/cluster.pb.h"
+#include "wire/proto/database.pb.h"
+#include "wire/proto/lake.pb.h"
+#include "wire/proto/partition.pb.h"
+#include "wire/proto/snapshot.pb.h"
+#include "wire/proto/table.pb.h"
+
+// Adapters between the messages of the protocol and the parts that do the work: one function per call.
+namespace sluice::coordinator {
+
+namespace {
+
+using Reply = Result<io::Payload>;
+using wire::ApiKey;
+
+types::TablePath PathOf(const wire::PbTablePath& path) { return {path.database_name(), path.table_name()}; }
+
+PartitionSpec SpecOf(const wire::PbPartitionSpec& spec) {
+  PartitionSpec pairs;
+  for (const wire::PbKeyValue& pair : spec.partition_key_values()) pairs.emplace_back(pair.key(), pair.value());
+  return pairs;
+}
+
+std::vector<Ddl::ConfigChange> ConfigsOf(const google::protobuf::RepeatedPtrField<wire::PbAlterConfig>& configs) {
+  std::vector<Ddl::ConfigChange> changes;
+  for (const wire::PbAlterConfig& config : configs) {
+    Ddl::ConfigChange change{.key = config.config_key(), .op = config.op_type()};
+    if (config.has_config_value()) change.value = config.config_value();
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+template <typename Message>
+Reply ReplyWith(const Result<Message>& message) {
+  if (!message.ok()) return message.status();
+  return io::Payload(wire::Serialize(*message));
+}
+
+// Calls whose reply has no fields.
+Reply Done(const Status& status) {
+  if (!status.ok()) return status;
+  return io::Payload();
+}
+
+io::Task<Reply> CreateDatabase(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::CreateDatabaseRequest>(body));
+  std::optional<std::string> json;
+  if (request.has_database_json()) json = request.database_json();
+  Status status = co_await core.ddl.CreateDatabase(request.database_name(), json, request.ignore_if_exists());
+  co_return Done(status);
+}
+
+io::Task<Reply> AlterDatabase(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AlterDatabaseRequest>(body));
+  std::optional<std::string> comment;
+  if (request.has_comment()) comment = request.comment();
+  std::vector<Ddl::ConfigChange> changes = ConfigsOf(request.config_changes());
+  Status status = co_await core.ddl.AlterDatabase(request.database_name(), std::move(changes), comment,
+                                                  request.ignore_if_not_exists());
+  co_return Done(status);
+}
+
+io::Task<Reply> DropDatabase(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::DropDatabaseRequest>(body));
+  Status status = co_await core.ddl.DropDatabase(request.database_name(), request.ignore_if_not_exists(),
+                                                 request.cascade());
+  co_return Done(status);
+}
+
+io::Task<Reply> CreateTable(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::CreateTableRequest>(body));
+  types::TablePath path = PathOf(request.table_path());
+  Status status = co_await core.ddl.CreateTable(std::move(path), request.table_json(), request.ignore_if_exists());
+  co_return Done(status);
+}
+
+io::Task<Reply> DropTable(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::DropTableRequest>(body));
+  types::TablePath path = PathOf(request.table_path());
+  Status status = co_await core.ddl.DropTable(std::move(path), request.ignore_if_not_exists());
+  co_return Done(status);
+}
+
+Result<types::Column> ColumnOf(const wire::PbAddColumn& added) {
+  const auto type = types::DataType::FromJson(added.data_type_json());
+  if (!type.ok()) {
+    return Error(ErrorCode::kInvalidTable, "data type is broken column=", added.column_name(), ": ",
+                 type.status().message());
+  }
+  types::Column column{.name = added.column_name(), .type = *type, .comment = added.comment()};
+  column.agg_function = added.agg_function_type();
+  for (const wire::PbKeyValue& pair : added.agg_function_params()) column.agg_parameters[pair.key()] = pair.value();
+  return column;
+}
+
+io::Task<Reply> AlterTable(CoordinatorCore& core, std::string body) {
+  constexpr int32_t kLast = 0;  // column_position_type
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AlterTableRequest>(body));
+  Ddl::TableChange change{.configs = ConfigsOf(request.config_changes()),
+                          .other_schema_change = request.drop_columns_size() + request.rename_columns_size() +
+                                                     request.modify_columns_size() > 0,
+                          .bucket_count = request.has_modify_bucket_count()};
+  for (const wire::PbAddColumn& added : request.add_columns()) {
+    CO_ASSIGN_OR_RETURN(types::Column column, ColumnOf(added));
+    change.add_columns.push_back(std::move(column));
+    if (added.column_position_type() != kLast) change.misplaced_column = true;
+  }
+  types::TablePath path = PathOf(request.table_path());
+  Status status = co_await core.ddl.AlterTable(std::move(path), std::move(change), request.ignore_if_not_exists());
+  co_return Done(status);
+}
+
+io::Task<Reply> CreatePartition(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::CreatePartitionRequest>(body));
+  types::TablePath path = PathOf(request.table_path());
+  PartitionSpec spec = SpecOf(request.partition_spec());
+  // The flag is named ignore_if_not_exists and means: ignore if it exists.
+  Status status = co_await core.ddl.CreatePartition(std::move(path), std::move(spec), request.ignore_if_not_exists());
+  co_return Done(status);
+}
+
+io::Task<Reply> DropPartition(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::DropPartitionRequest>(body));
+  types::TablePath path = PathOf(request.table_path());
+  PartitionSpec spec = SpecOf(request.partition_spec());
+  Status status = co_await core.ddl.DropPartition(std::move(path), std::move(spec), request.ignore_if_not_exists());
+  co_return Done(status);
+}
+
+io::Task<Reply> ListPartitionInfos(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListPartitionInfosRequest>(body));
+  co_return ReplyWith(ListPartitions(*core.options.catalog->state(), request));
+}
+
+io::Task<Reply> LakeTieringHeartbeat(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::LakeTieringHeartbeatRequest>(body));
+  co_return ReplyWith(Result<wire::LakeTieringHeartbeatResponse>(core.desk->Heartbeat(request)));
+}
+
+io::Task<Reply> PrepareLakeTableSnapshot(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(auto request, wire::ParseMessage<wire::PrepareLakeTableSnapshotRequest>(body));
+  auto response = co_await core.lake_snapshots.Prepare(std::move(request));
+  co_return ReplyWith(response);
+}
+
+io::Task<Reply> CommitLakeTableSnapshot(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(auto request, wire::ParseMessage<wire::CommitLakeTableSnapshotRequest>(body));
+  auto response = co_await core.lake_snapshots.Commit(std::move(request));
+  co_return ReplyWith(response);
+}
+
+io::Task<Reply> GetLakeSnapshot(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::GetLakeSnapshotRequest>(body));
+  co_return ReplyWith(ReadLakeSnapshot(*core.options.catalog->state(), request));
+}
+
+io::Task<Reply> DescribeClusterConfigs(CoordinatorCore& core, std::string) {
+  co_return ReplyWith(Result<wire::DescribeClusterConfigsResponse>(DescribeConfigs(core.options.settings)));
+}
+
+io::Task<Reply> AlterClusterConfigs(CoordinatorCore&, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AlterClusterConfigsRequest>(body));
+  if (request.alter_configs().empty()) co_return io::Payload();
+  co_return Error(ErrorCode::kConfig, "setting cannot be changed while the server runs key=",
+                  request.alter_configs(0).config_key());
+}
+
+io::Task<Reply> GetClusterHealth(CoordinatorCore& core, std::string) {
+  co_return ReplyWith(Result<wire::GetClusterHealthResponse>(ClusterHealth(*core.options.catalog->state())));
+}
+
+io::Task<Reply> RegisterProducerOffsets(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::RegisterProducerOffsetsRequest>(body));
+  co_return ReplyWith(core.producers.Register(request));
+}
+
+io::Task<Reply> GetProducerOffsets(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::GetProducerOffsetsRequest>(body));
+  co_return ReplyWith(core.producers.Get(request));
+}
+
+io::Task<Reply> DeleteProducerOffsets(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::DeleteProducerOffsetsRequest>(body));
+  co_return Done(core.producers.Delete(request));
+}
+
+// KV snapshots and remote log segments do not exist here: leases find nothing, lists are empty.
+io::Task<Reply> AcquireKvSnapshotLease(CoordinatorCore&, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AcquireKvSnapshotLeaseRequest>(body));
+  wire::AcquireKvSnapshotLeaseResponse response;
+  *response.mutable_unavailable_snapshots() = request.snapshots_to_lease();
+  co_return ReplyWith(Result<wire::AcquireKvSnapshotLeaseResponse>(std::move(response)));
+}
+
+io::Task<Reply> EndKvSnapshotLease(CoordinatorCore&, std::string) { co_return io::Payload(); }
+
+io::Task<Reply> ListKvSnapshots(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListKvSnapshotsRequest>(body));
+  CO_RETURN_NOT_OK(core.options.catalog->state()->Table(request.table_id()));
+  wire::ListKvSnapshotsResponse response;
+  response.set_table_id(request.table_id());
+  if (request.has_partition_id()) response.set_partition_id(request.partition_id());
+  co_return ReplyWith(Result<wire::ListKvSnapshotsResponse>(std::move(response)));
+}
+
+io::Task<Reply> ListRemoteLogManifests(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListRemoteLogManifestsRequest>(body));
+  CO_RETURN_NOT_OK(core.options.catalog->state()->Table(request.table_id()));
+  co_return io::Payload();
+}
+
+io::Task<Reply> Acls(CoordinatorCore&, std::string) {
+  co_return Error(ErrorCode::kSecurityDisabled, "no authorizer is configured, see authorizer.enabled");
+}
+
+io::Task<Reply> ServerTag(CoordinatorCore& core, std::string body) {
+  // Both requests have the same fields.
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AddServerTagRequest>(body));
+  const std::vector<int32_t> known = core.link.server_ids();
+  for (const int32_t id : request.server_ids()) {
+    if (std::ranges::find(known, id) == known.end()) {
+      co_return Error(ErrorCode::kServerNotExist, "no such tablet server server_id=", id);
+    }
+  }
+  co_return Error(ErrorCode::kUnsupportedVersion, "server tags are not supported by this server");
+}
+
+io::Task<Reply> Rebalance(CoordinatorCore&, std::string) {
+  co_return Error(ErrorCode::kRebalanceFailure, "rebalance is not supported by this server");
+}
+
+io::Task<Reply> ListRebalanceProgress(CoordinatorCore&, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListRebalanceProgressRequest>(body));
+  if (!request.has_rebalance_id()) co_return io::Payload();
+  co_return Error(ErrorCode::kNoRebalanceInProgress, "no such rebalance id=", request.rebalance_id());
+}
+
+io::Task<Reply> CancelRebalance(CoordinatorCore&, std::string) {
+  co_return Error(ErrorCode::kNoRebalanceInProgress, "no rebalance is in progress");
+}
+
+io::Task<Reply> Unsupported(CoordinatorCore&, std::string) {
+  co_return Error(ErrorCode::kUnsupportedVersion, "the call is not supported by this server");
+}
+
+const std::map<ApiKey, CallHandler>& Handlers() {
+  static const std::map<ApiKey, CallHandler> handlers = {
+      {ApiKey::kCreateDatabase, CreateDatabase},
+      {ApiKey::kAlterDatabase, AlterDatabase},
+      {ApiKey::kDropDatabase, DropDatabase},
+      {ApiKey::kCreateTable, CreateTable},
+      {ApiKey::kDropTable, DropTable},
+      {ApiKey::kAlterTable, AlterTable},
+      {ApiKey::kCreatePartition, CreatePartition},
+      {ApiKey::kDropPartition, DropPartition},
+      {ApiKey::kListPartitionInfos, ListPartitionInfos},
+      {ApiKey::kLakeTieringHeartbeat, LakeTieringHeartbeat},
+      {ApiKey::kPrepareLakeTableSnapshot, PrepareLakeTableSnapshot},
+      {ApiKey::kCommitLakeTableSnapshot, CommitLakeTableSnapshot},
+      {ApiKey::kGetLakeSnapshot, GetLakeSnapshot},
+      {ApiKey::kDescribeClusterConfigs, DescribeClusterConfigs},
+      {ApiKey::kAlterClusterConfigs, AlterClusterConfigs},
+      {ApiKey::kGetClusterHealth, GetClusterHealth},
+      {ApiKey::kRegisterProducerOffsets, RegisterProducerOffsets},
+      {ApiKey::kGetProducerOffsets, GetProducerOffsets},
+      {ApiKey::kDeleteProducerOffsets, DeleteProducerOffsets},
+      {ApiKey::kAcquireKvSnapshotLease, AcquireKvSnapshotLease},
+      {ApiKey::kReleaseKvSnapshotLease, EndKvSnapshotLease},
+      {ApiKey::kDropKvSnapshotLease, EndKvSnapshotLease},
+      {ApiKey::kListKvSnapshots, ListKvSnapshots},
+      {ApiKey::kListRemoteLogManifests, ListRemoteLogManifests},
+      {ApiKey::kCreateAcls, Acls},
+      {ApiKey::kListAcls, Acls},
+      {ApiKey::kDropAcls, Acls},
+      {ApiKey::kAddServerTag, ServerTag},
+      {ApiKey::kRemoveServerTag, ServerTag},
+      {ApiKey::kRebalance, Rebalance},
+      {ApiKey::kListRebalanceProgress, ListRebalanceProgress},
+      {ApiKey::kCancelRebalance, CancelRebalance},
+      // What only a cluster of several servers, or remote storage, would send.
+      {ApiKey::kAdjustIsr, Unsupported},
+      {ApiKey::kCommitKvSnapshot, Unsupported},
+      {ApiKey::kCommitRemoteLogManifest, Unsupported},
+      {ApiKey::kControlledShutdown, Unsupported},
+  };
+  return handlers;
+}
+
+}  // namespace
+
+CallHandler FindHandler(int16_t api_key) {
+  const auto found = Handlers().find(static_cast<ApiKey>(api_key));
+  return found == Handlers().end() ? nullptr : found->second;
+}
+
+}  // namespace sluice::coordinator

@@ -1,0 +1,62 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "coordinator/coordinator.h"
+#include "coordinator/ddl.h"
+#include "coordinator/lake_snapshots.h"
+#include "coordinator/producer_offsets.h"
+#include "coordinator/tablet_link.h"
+#include "coordinator/tiering_desk.h"
+#include "wire/api.h"
+
+namespace sluice::coordinator {
+
+/// The coordinator's parts, confined to its loop.
+struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
+  explicit CoordinatorCore(Coordinator::Options given);
+
+  io::Task<Status> Start();
+  io::Task<void> Stop();
+  io::Task<Result<io::Payload>> Serve(io::Call call);
+  Result<int64_t> NewWriterId();
+  /// Tell the tablet servers everything once more, after a while.
+  void TellAgain();
+  static io::Task<void> TellNow(std::shared_ptr<CoordinatorCore> self);
+
+  Coordinator::Options options;
+  TabletLink link;
+  Ddl ddl;
+  LakeSnapshots lake_snapshots;
+  ProducerOffsets producers;
+  std::shared_ptr<TieringDesk> desk;
+
+  /// Counts the calls under way, so that Stop can wait for them.
+  class Running {
+   public:
+    explicit Running(CoordinatorCore* core) : core_(core) { ++core_->running; }
+    ~Running() {
+      if (--core_->running == 0 && core_->drained.has_value()) core_->drained->Set(true);
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    CoordinatorCore* core_;
+  };
+  bool in_office = false;
+  int running = 0;
+  std::optional<io::Completion<bool>> drained;
+
+  std::optional<io::Loop::TimerId> tell_timer;
+  std::chrono::milliseconds tell_delay{};
+  int64_t next_writer_id = 0;
+  int64_t writer_ids_left = 0;
+};
+
+/// Answers one call; null when the coordinator has no such call.
+using CallHandler = io::Task<Result<io::Payload>> (*)(CoordinatorCore& core, std::string body);
+CallHandler FindHandler(int16_t api_key);
+
+}  // namespace sluice::coordinator

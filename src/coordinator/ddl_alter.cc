@@ -1,0 +1,183 @@
+#include "base/log.h"
+#include "coordinator/ddl.h"
+#include "coordinator/table_options.h"
+#include "coordinator/table_rules.h"
+#include "io/crash_point.h"
+
+namespace sluice::coordinator {
+
+namespace {
+
+constexpr char kLakeEnabledKey[] = "table.datalake.enabled";
+constexpr std::string_view kLakePrefix = "table.datalake.";
+
+// What one SET or RESET does to a table's properties.
+Status ApplyConfig(const Ddl::ConfigChange& change, types::TableDescriptor* descriptor) {
+  constexpr int32_t kSet = 0;
+  constexpr int32_t kDelete = 1;
+  const bool set = change.op == kSet && change.value.has_value();
+  if (!set && change.op != kDelete) {
+    return Error(ErrorCode::kInvalidConfig, "only set and delete change a table option=", change.key,
+                 " op=", change.op);
+  }
+  if (!change.key.starts_with("table.")) {
+    auto& custom = descriptor->custom_properties;
+    set ? void(custom[change.key] = *change.value) : void(custom.erase(change.key));
+    return Status::OK();
+  }
+  const TableOption* option = FindTableOption(change.key);
+  if (option == nullptr) {
+    return Error(ErrorCode::kInvalidConfig, "table option is not known option=", change.key);
+  }
+  if (!option->alterable) {
+    return Error(ErrorCode::kInvalidAlterTable, "table option cannot be altered option=", change.key);
+  }
+  if (change.key == "table.kv.standby-replica.enabled" && !descriptor->has_primary_key()) {
+    return Error(ErrorCode::kInvalidAlterTable, "table option needs a primary key option=", change.key);
+  }
+  auto& properties = descriptor->properties;
+  set ? void(properties[change.key] = *change.value) : void(properties.erase(change.key));
+  return Status::OK();
+}
+
+// Options of the lake need the lake format that decides keys and buckets, recorded when the table was created.
+Status CheckLakeFormat(const ClusterSettings& settings, const Ddl::ConfigChange& change,
+                       types::TableDescriptor* descriptor) {
+  if (!change.key.starts_with(kLakePrefix) || !descriptor->Property("table.datalake.format").empty()) {
+    return Status::OK();
+  }
+  const bool keyless = !descriptor->has_primary_key() && descriptor->bucket_keys.empty();
+  if (change.key != kLakeEnabledKey || !keyless) {
+    return Error(ErrorCode::kInvalidAlterTable, "table was created without a lake format option=", change.key);
+  }
+  if (!settings.lake_format.empty()) descriptor->properties["table.datalake.format"] = settings.lake_format;
+  return Status::OK();
+}
+
+Status AddColumn(const types::Column& added, types::TableDescriptor* descriptor) {
+  types::Schema& schema = descriptor->schema;
+  RETURN_NOT_OK(ValidateColumn(added));
+  if (schema.IndexOf(added.name) >= 0) {
+    return Error(ErrorCode::kUnknownServer, "column exists already column=", added.name);
+  }
+  if (!added.type->nullable()) {
+    return Error(ErrorCode::kUnknownServer, "an added column must be nullable column=", added.name);
+  }
+  if (!added.agg_function.empty() && UpperCase(descriptor->Property("table.merge-engine")) != "AGGREGATION") {
+    return Error(ErrorCode::kInvalidConfig, "aggregate function without the aggregation merge engine column=",
+                 added.name);
+  }
+  types::Column column = added;
+  column.id = schema.highest_field_id + 1;
+  schema.columns.push_back(std::move(column));
+  return schema.AssignIds();  // Numbers the fields of a nested type.
+}
+
+}  // namespace
+
+Result<types::TableDescriptor> Ddl::ChangedDescriptor(const meta::TableState& table, const TableChange& change) const {
+  const types::TablePath& path = table.info.path;
+  if (change.bucket_count) {
+    return Error(ErrorCode::kInvalidAlterTable, "the bucket count cannot be altered table=", path);
+  }
+  if (change.other_schema_change) {
+    return Error(ErrorCode::kUnknownServer, "columns can only be added table=", path);
+  }
+  if (change.misplaced_column) {
+    return Error(ErrorCode::kUnknownServer, "columns can only be added at the end table=", path);
+  }
+  if (!change.configs.empty() && !change.add_columns.empty()) {
+    return Error(ErrorCode::kInvalidAlterTable, "options and columns cannot be altered at once table=", path);
+  }
+  types::TableDescriptor descriptor = table.info.descriptor;
+  for (const ConfigChange& config : change.configs) {
+    RETURN_NOT_OK(CheckLakeFormat(*options_.settings, config, &descriptor));
+    RETURN_NOT_OK(ApplyConfig(config, &descriptor));
+  }
+  for (const types::Column& column : change.add_columns) RETURN_NOT_OK(AddColumn(column, &descriptor));
+  const bool enables = LakeEnabled(descriptor) && !LakeEnabled(table.info.descriptor);
+  if (enables && (!options_.settings->lake_enabled || options_.lake == nullptr)) {
+    return Error(ErrorCode::kInvalidAlterTable, "the cluster has no lake table=", path);
+  }
+  RETURN_NOT_OK(ValidateProperties(*options_.settings, descriptor));
+  if (LakeEnabled(descriptor) && options_.lake != nullptr) RETURN_NOT_OK(options_.lake->Validate(descriptor));
+  return descriptor;
+}
+
+// Whether the lake has, or with this change gets, a table that must follow.
+io::Task<Result<bool>> Ddl::LakeKnows(meta::TablePtr table, types::TableDescriptor descriptor) {
+  lake::LakeCatalog* lake = options_.lake;
+  if (lake == nullptr) co_return false;
+  if (LakeEnabled(descriptor) || LakeEnabled(table->info.descriptor)) co_return true;
+  if (!table->info.descriptor.properties.contains(kLakeEnabledKey)) co_return false;  // Never switched on.
+  const types::TablePath path = table->info.path;
+  co_return co_await options_.pool->Run(*options_.loop, [lake, path] { return lake->TableExists(path); });
+}
+
+io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change, bool ignore_if_not_exists) {
+  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  Status settled = co_await Settle(path);
+  CO_RETURN_NOT_OK(settled);
+  const auto found = state()->Table(path);
+  if (!found.ok()) co_return ignore_if_not_exists ? Status::OK() : found.status();
+  const meta::TablePtr table = *found;
+  CO_ASSIGN_OR_RETURN(types::TableDescriptor descriptor, ChangedDescriptor(*table, change));
+  if (descriptor.ToJson() == table->info.descriptor.ToJson()) co_return Status::OK();
+  auto in_lake = co_await LakeKnows(table, descriptor);
+  CO_RETURN_NOT_OK(in_lake);
+  if (!*in_lake) co_return co_await CommitAlter(path, std::move(descriptor), std::nullopt);
+
+  const AlterIntent alter{.table_id = table->info.table_id, .descriptor = descriptor};
+  meta::DdlIntent intent{.kind = AlterIntent::kKind, .path = path, .payload = alter.ToJson()};
+  CO_ASSIGN_OR_RETURN(intent.id, options_.catalog->AddIntent(intent));
+  CRASH_POINT("ddl.alter.after-intent");
+  Status altered = co_await AlterInLake(table, descriptor);
+  if (!altered.ok()) {
+    LogIfError(options_.catalog->RemoveIntent(intent.id), "undo of a failed ALTER TABLE");
+    co_return altered;
+  }
+  CRASH_POINT("ddl.alter.after-lake");
+  // Should this fail, the intent stays and the change is finished before the next one, or at the next start.
+  co_return co_await CommitAlter(path, std::move(descriptor), intent.id);
+}
+
+io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, types::TableDescriptor after) {
+  lake::LakeCatalog* lake = options_.lake;
+  const types::TablePath path = table->info.path;
+  if (lake == nullptr) co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
+  co_return co_await options_.pool->Run(*options_.loop, [lake, table, after = std::move(after)]() -> Status {
+    const types::TableDescriptor& before = table->info.descriptor;
+    if (LakeEnabled(after) && !LakeEnabled(before)) {
+      // Switched on for the first time: rows that are in the lake already are not this table's.
+      const bool must_be_empty = !before.properties.contains(kLakeEnabledKey);
+      RETURN_NOT_OK(lake->CreateTable(table->info.path, after, must_be_empty));
+    }
+    return lake->AlterTable(table->info.path, LakeChanges(before, after));
+  });
+}
+
+// From the intent on, at the next start. Each step may have been done before.
+io::Task<Status> Ddl::FinishAlter(meta::DdlIntent intent) {
+  CO_ASSIGN_OR_RETURN(AlterIntent alter, AlterIntent::FromJson(intent.payload));
+  CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(intent.path));
+  if (table->info.table_id != alter.table_id) {
+    co_return Error(ErrorCode::kTableNotExist, "table was replaced meanwhile table=", intent.path);
+  }
+  Status altered = co_await AlterInLake(table, alter.descriptor);
+  CO_RETURN_NOT_OK(altered);
+  co_return co_await CommitAlter(intent.path, std::move(alter.descriptor), intent.id);
+}
+
+io::Task<Status> Ddl::CommitAlter(types::TablePath path, types::TableDescriptor descriptor,
+                                  std::optional<int64_t> intent) {
+  CO_RETURN_NOT_OK(options_.catalog->AlterTable(path, descriptor, intent));
+  CRASH_POINT("ddl.alter.after-commit");
+  const meta::TablePtr table = state()->FindTable(path);
+  LogInfo("altered table={} schema_id={}", path.ToString(), table->info.schema_id);
+  options_.table_changed(table->info.table_id);
+  Status told = co_await options_.link->TellChanged(table);
+  LogUntold(told, path);
+  co_return Status::OK();
+}
+
+}  // namespace sluice::coordinator

@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "types/schema.h"
+
+namespace sluice::coordinator {
+
+/// Folder of a table's lake offsets files: {remote data dir}/lake/{db}/{table}-{id}/metadata (reference 6.2).
+std::string LakeOffsetsFolder(const types::TableInfo& table);
+
+/// A path as our file system takes it: without "file:" and the slashes of an empty host.
+std::string LocalPath(const std::string& path);
+
+}  // namespace sluice::coordinator

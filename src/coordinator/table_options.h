@@ -1,0 +1,38 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "types/schema.h"
+
+namespace sluice::coordinator {
+
+/// One `table.*` option that the server knows (reference 7.4).
+struct TableOption {
+  enum class Kind { kBoolean, kInteger, kDuration, kChoice, kText };
+  std::string_view key;
+  Kind kind;
+  bool alterable;
+  std::vector<std::string_view> choices;  ///< kChoice: upper case; values are read case-insensitively.
+};
+
+/// The option with this key, null when the server does not know it.
+const TableOption* FindTableOption(std::string_view key);
+
+/// Whether `value` can be read as the option's kind. Errors: kInvalidConfig.
+Status CheckTableOption(const TableOption& option, const std::string& value);
+
+/// Milliseconds of a text like "5s", "30 min", "7 d" or "250" (milliseconds). Errors: kInvalidConfig.
+Result<int64_t> ParseDurationMs(std::string_view text);
+/// Errors: kInvalidConfig.
+Result<int64_t> ParseInteger(std::string_view text);
+/// "true" or "false" in any case. Errors: kInvalidConfig.
+Result<bool> ParseBoolean(std::string_view text);
+std::string UpperCase(std::string_view text);
+
+// Options by meaning, of a descriptor that was validated.
+bool LakeEnabled(const types::TableDescriptor& descriptor);
+int64_t FreshnessMs(const types::TableDescriptor& descriptor);
+
+}  // namespace sluice::coordinator

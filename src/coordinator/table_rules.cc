@@ -1,0 +1,297 @@
+#include "coordinator/table_rules.h"
+
+#include <algorithm>
+#include <set>
+
+#include "coordinator/table_options.h"
+
+namespace sluice::coordinator {
+
+namespace {
+
+using types::Column;
+using types::DataType;
+using types::TableDescriptor;
+using types::TypeKind;
+
+constexpr std::string_view kReservedColumns[] = {"__offset",     "__timestamp", "__bucket",
+                                                 "_change_type", "_log_offset", "_commit_timestamp"};
+constexpr int64_t kKvFormatVersion = 2;
+constexpr int64_t kZstdLevelMax = 22;
+
+bool IsNested(const DataType& type) {
+  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap || type.kind() == TypeKind::kRow;
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::string MergeEngine(const TableDescriptor& descriptor) {
+  return UpperCase(descriptor.Property("table.merge-engine"));
+}
+
+Status Invalid(std::string_view what, std::string_view column) {
+  return Error(ErrorCode::kInvalidTable, what, " column=", column);
+}
+
+// Each name is a column, once, and not of a nested type.
+Status CheckKey(const TableDescriptor& descriptor, const std::vector<std::string>& names, std::string_view what) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    const int index = descriptor.schema.IndexOf(name);
+    if (index < 0) return Error(ErrorCode::kInvalidTable, what, " names no column column=", name);
+    if (!seen.insert(name).second) return Error(ErrorCode::kInvalidTable, what, " repeats a column column=", name);
+    if (IsNested(*descriptor.schema.columns[index].type)) {
+      return Error(ErrorCode::kInvalidTable, what, " has a column of type ARRAY, MAP or ROW column=", name);
+    }
+  }
+  return Status::OK();
+}
+
+Status CheckColumns(const TableDescriptor& descriptor) {
+  if (descriptor.schema.columns.empty()) return Error(ErrorCode::kInvalidTable, "table has no columns");
+  std::set<std::string> seen;
+  for (const Column& column : descriptor.schema.columns) {
+    RETURN_NOT_OK(ValidateColumn(column));
+    if (!seen.insert(column.name).second) return Invalid("column name repeats", column.name);
+  }
+  return Status::OK();
+}
+
+Status CheckKeys(const TableDescriptor& descriptor) {
+  const auto& primary_key = descriptor.schema.primary_key;
+  RETURN_NOT_OK(CheckKey(descriptor, primary_key, "primary key"));
+  RETURN_NOT_OK(CheckKey(descriptor, descriptor.partition_keys, "partition key"));
+  RETURN_NOT_OK(CheckKey(descriptor, descriptor.bucket_keys, "bucket key"));
+  for (const std::string& name : descriptor.partition_keys) {
+    RETURN_NOT_OK(ValidatePartitionType(descriptor.schema.columns[descriptor.schema.IndexOf(name)]));
+    if (descriptor.has_primary_key() && !Contains(primary_key, name)) {
+      return Invalid("partition column is not in the primary key", name);
+    }
+  }
+  for (const std::string& name : descriptor.bucket_keys) {
+    if (Contains(descriptor.partition_keys, name)) return Invalid("bucket key has a partition column", name);
+    if (descriptor.has_primary_key() && !Contains(primary_key, name)) {
+      return Invalid("bucket key is not part of the primary key", name);
+    }
+  }
+  if (descriptor.has_primary_key() && descriptor.PhysicalPrimaryKey().empty()) {
+    return Error(ErrorCode::kInvalidTable, "primary key has only partition columns");
+  }
+  return Status::OK();
+}
+
+Status CheckBuckets(const ClusterSettings& settings, const TableDescriptor& descriptor) {
+  const int32_t count = descriptor.bucket_count.value_or(settings.default_bucket_number);
+  if (count <= 0) return Error(ErrorCode::kInvalidTable, "bucket count is not positive bucket_count=", count);
+  if (count > settings.max_bucket_number) {
+    return Error(ErrorCode::kBucketMaxNum, "too many buckets bucket_count=", count,
+                 " max.bucket.num=", settings.max_bucket_number);
+  }
+  return Status::OK();
+}
+
+Status CheckAutoIncrement(const TableDescriptor& descriptor) {
+  const auto& names = descriptor.schema.auto_increment;
+  if (names.empty()) return Status::OK();
+  if (names.size() > 1) return Error(ErrorCode::kInvalidTable, "more than one auto increment column");
+  const int index = descriptor.schema.IndexOf(names[0]);
+  if (index < 0 || !descriptor.has_primary_key() || Contains(descriptor.schema.primary_key, names[0])) {
+    return Invalid("auto increment needs a column outside the key of a primary key table", names[0]);
+  }
+  const TypeKind kind = descriptor.schema.columns[index].type->kind();
+  if (kind != TypeKind::kInteger && kind != TypeKind::kBigInt) {
+    return Invalid("auto increment column is neither INT nor BIGINT", names[0]);
+  }
+  return Status::OK();
+}
+
+Status BadOption(std::string_view what, std::string_view key) {
+  return Error(ErrorCode::kInvalidConfig, what, " option=", key);
+}
+
+// The integer option if set, else `fallback`; its value was checked before.
+int64_t IntegerOption(const TableDescriptor& descriptor, const std::string& key, int64_t fallback) {
+  const std::string text = descriptor.Property(key);
+  return text.empty() ? fallback : ParseInteger(text).ValueOr(fallback);
+}
+
+Status CheckFormats(const TableDescriptor& descriptor) {
+  if (IntegerOption(descriptor, "table.replication.factor", 1) <= 0) {
+    return BadOption("not positive", "table.replication.factor");
+  }
+  const int64_t level = IntegerOption(descriptor, "table.log.arrow.compression.zstd.level", 3);
+  if (level < 1 || level > kZstdLevelMax) {
+    return BadOption("not between 1 and 22", "table.log.arrow.compression.zstd.level");
+  }
+  if (IntegerOption(descriptor, "table.kv.format-version", 1) > kKvFormatVersion) {
+    return BadOption("kv format version is not known", "table.kv.format-version");
+  }
+  if (IntegerOption(descriptor, "table.log.tiered.local-segments", 2) <= 0) {
+    return BadOption("not positive", "table.log.tiered.local-segments");
+  }
+  // The log engine reads and writes Arrow batches only.
+  if (UpperCase(descriptor.Property("table.log.format", "ARROW")) != "ARROW") {
+    return BadOption("log format is not supported here, only ARROW", "table.log.format");
+  }
+  return Status::OK();
+}
+
+Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
+  const bool has_key = descriptor.has_primary_key();
+  const std::string engine = MergeEngine(descriptor);
+  if (!engine.empty() && !has_key) return BadOption("needs a primary key", "table.merge-engine");
+  const std::string behavior = UpperCase(descriptor.Property("table.delete.behavior"));
+  if (!behavior.empty() && !has_key) return BadOption("needs a primary key", "table.delete.behavior");
+  if (behavior == "ALLOW" && (engine == "FIRST_ROW" || engine == "VERSIONED")) {
+    return BadOption("merge engine does not allow deletes", "table.delete.behavior");
+  }
+  if (engine == "AGGREGATION" && UpperCase(descriptor.Property("table.changelog.image")) == "WAL") {
+    return BadOption("WAL image does not go with the aggregation merge engine", "table.changelog.image");
+  }
+  if (engine == "VERSIONED") {
+    const std::string name = descriptor.Property("table.merge-engine.versioned.ver-column");
+    const int index = descriptor.schema.IndexOf(name);
+    if (index < 0) return BadOption("version column is missing", "table.merge-engine.versioned.ver-column");
+    const TypeKind kind = descriptor.schema.columns[index].type->kind();
+    if (kind != TypeKind::kInteger && kind != TypeKind::kBigInt && kind != TypeKind::kTimestamp &&
+        kind != TypeKind::kTimestampLtz) {
+      return BadOption("version column is none of INT, BIGINT, TIMESTAMP, TIMESTAMP_LTZ",
+                       "table.merge-engine.versioned.ver-column");
+    }
+  }
+  for (const Column& column : descriptor.schema.columns) {
+    if (column.agg_function.empty()) continue;
+    if (Contains(descriptor.schema.primary_key, column.name)) {
+      return Invalid("aggregate function on a primary key column", column.name);
+    }
+    if (engine != "AGGREGATION") {
+      return Error(ErrorCode::kInvalidConfig, "aggregate function without the aggregation merge engine column=",
+                   column.name);
+    }
+  }
+  return Status::OK();
+}
+
+Status CheckAutoPartition(const TableDescriptor& descriptor) {
+  if (!ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false")).ValueOr(false)) return Status::OK();
+  if (!descriptor.partitioned()) return BadOption("table is not partitioned", "table.auto-partition.enabled");
+  const std::string key = descriptor.Property("table.auto-partition.key");
+  const bool several = descriptor.partition_keys.size() > 1;
+  if ((several || !key.empty()) && !Contains(descriptor.partition_keys, key)) {
+    return Error(ErrorCode::kInvalidTable, "no partition column option=table.auto-partition.key value=", key);
+  }
+  if (several && IntegerOption(descriptor, "table.auto-partition.num-precreate", 0) != 0) {
+    return Error(ErrorCode::kInvalidTable,
+                 "must be 0 with several partition columns option=table.auto-partition.num-precreate");
+  }
+  // TODO: partitions are not made or dropped by time yet; refused rather than silently idle.
+  return BadOption("partitions by time are not supported yet", "table.auto-partition.enabled");
+}
+
+Status CheckLake(const ClusterSettings& settings, const TableDescriptor& descriptor) {
+  if (!LakeEnabled(descriptor)) return Status::OK();
+  if (!settings.lake_enabled) {
+    return Error(ErrorCode::kInvalidTable, "the cluster has no lake option=table.datalake.enabled");
+  }
+  const std::string format = UpperCase(descriptor.Property("table.datalake.format"));
+  if (format != UpperCase(settings.lake_format)) {
+    return Error(ErrorCode::kInvalidConfig, "not the cluster's lake format option=table.datalake.format value=", format,
+                 " datalake.format=", settings.lake_format);
+  }
+  if (FreshnessMs(descriptor) <= 0) return BadOption("not positive", "table.datalake.freshness");
+  return Status::OK();
+}
+
+}  // namespace
+
+Status FillTableDefaults(const ClusterSettings& settings, TableDescriptor* descriptor) {
+  for (Column& column : descriptor->schema.columns) {
+    if (Contains(descriptor->schema.primary_key, column.name)) column.type = column.type->WithNullable(false);
+  }
+  RETURN_NOT_OK(descriptor->schema.AssignIds());
+  if (!descriptor->bucket_count.has_value()) descriptor->bucket_count = settings.default_bucket_number;
+  if (descriptor->bucket_keys.empty()) descriptor->bucket_keys = descriptor->PhysicalPrimaryKey();
+
+  auto& properties = descriptor->properties;
+  properties.try_emplace("table.replication.factor", std::to_string(settings.default_replication_factor));
+  if (!settings.lake_format.empty()) properties.try_emplace("table.datalake.format", settings.lake_format);
+  if (!descriptor->has_primary_key()) return Status::OK();
+  properties.try_emplace("table.kv.format-version", std::to_string(kKvFormatVersion));
+  if (!MergeEngine(*descriptor).empty()) properties.try_emplace("table.delete.behavior", "IGNORE");
+  return Status::OK();
+}
+
+Status ValidateColumn(const Column& column) {
+  if (column.name.empty()) return Error(ErrorCode::kInvalidTable, "column name is empty");
+  if (std::ranges::find(kReservedColumns, column.name) != std::end(kReservedColumns)) {
+    return Invalid("column name is reserved", column.name);
+  }
+  const DataType& type = *column.type;
+  switch (type.kind()) {
+    case TypeKind::kChar:
+    case TypeKind::kBinary:
+      if (type.length() < 1) return Invalid("length is below 1", column.name);
+      break;
+    case TypeKind::kDecimal:
+      if (type.precision() < 1 || type.precision() > 38 || type.scale() < 0 || type.scale() > type.precision()) {
+        return Invalid("decimal precision or scale is out of range", column.name);
+      }
+      break;
+    case TypeKind::kTime:
+    case TypeKind::kTimestamp:
+    case TypeKind::kTimestampLtz:
+      if (type.precision() < 0 || type.precision() > 9) return Invalid("precision is not between 0 and 9", column.name);
+      break;
+    case TypeKind::kArray:
+      return ValidateColumn({.name = column.name + ".element", .type = type.element()});
+    case TypeKind::kMap:
+      RETURN_NOT_OK(ValidateColumn({.name = column.name + ".key", .type = type.key()}));
+      return ValidateColumn({.name = column.name + ".value", .type = type.value()});
+    case TypeKind::kRow:
+      for (const types::RowField& field : type.fields()) {
+        RETURN_NOT_OK(ValidateColumn({.name = column.name + "." + field.name, .type = field.type}));
+      }
+      break;
+    default:
+      break;
+  }
+  return Status::OK();
+}
+
+Status ValidatePartitionType(const Column& column) {
+  const TypeKind kind = column.type->kind();
+  if (IsNested(*column.type) || kind == TypeKind::kDecimal) {
+    return Invalid("type cannot partition a table", column.name);
+  }
+  return Status::OK();
+}
+
+Status ValidateProperties(const ClusterSettings& settings, const TableDescriptor& descriptor) {
+  for (const auto& [key, value] : descriptor.properties) {
+    const TableOption* option = FindTableOption(key);
+    if (option == nullptr) return BadOption("table option is not known", key);
+    RETURN_NOT_OK(CheckTableOption(*option, value));
+  }
+  RETURN_NOT_OK(CheckFormats(descriptor));
+  RETURN_NOT_OK(CheckPrimaryKeyOptions(descriptor));
+  RETURN_NOT_OK(CheckAutoPartition(descriptor));
+  return CheckLake(settings, descriptor);
+}
+
+Status ValidateTable(const ClusterSettings& settings, const TableDescriptor& descriptor) {
+  if (descriptor.has_primary_key() && !settings.allow_create_kv_tables) {
+    return Error(ErrorCode::kInvalidTable, "primary key tables are not allowed here, see allow.create.kv.tables");
+  }
+  if (!descriptor.has_primary_key() && !settings.allow_create_log_tables) {
+    return Error(ErrorCode::kInvalidTable, "log tables are not allowed here, see allow.create.log.tables");
+  }
+  RETURN_NOT_OK(CheckColumns(descriptor));
+  RETURN_NOT_OK(CheckKeys(descriptor));
+  RETURN_NOT_OK(CheckBuckets(settings, descriptor));
+  RETURN_NOT_OK(CheckAutoIncrement(descriptor));
+  return ValidateProperties(settings, descriptor);
+}
+
+}  // namespace sluice::coordinator

@@ -1,0 +1,49 @@
+#pragma once
+#include <memory>
+
+#include "coordinator/tablet_link.h"
+#include "coordinator/tiering_queue.h"
+#include "io/clock.h"
+#include "io/loop.h"
+#include "meta/catalog.h"
+#include "wire/proto/lake.pb.h"
+
+namespace sluice::coordinator {
+
+/// Runs the tiering queue: follows the catalog's lake tables, probes them by the clock, answers heartbeats.
+///
+/// Threads: confined to the coordinator's loop. Lifetime: shared with its timer and its probes until Stop.
+class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
+ public:
+  struct Options {
+    const meta::Catalog* catalog = nullptr;
+    io::Loop* loop = nullptr;
+    io::Clock* clock = nullptr;
+    TabletLink* link = nullptr;
+  };
+  explicit TieringDesk(Options options) : options_(options) {}
+
+  /// Take up the lake tables that exist.
+  void Start();
+  void Stop();
+  /// A table was created, altered or dropped.
+  void TableChanged(int64_t table_id);
+  /// The service's call: failed, then tiering, then finished tables, then perhaps one table to tier (reference 8.3).
+  wire::LakeTieringHeartbeatResponse Heartbeat(const wire::LakeTieringHeartbeatRequest& request);
+
+  std::vector<TieringQueue::View> Tables() const { return queue_.Tables(); }
+
+ private:
+  TieringQueue::Time Now() const;
+  void Tick();
+  void Arm();
+  static io::Task<void> Probe(std::shared_ptr<TieringDesk> self, int64_t table_id);
+
+  Options options_;
+  TieringQueue queue_;
+  io::Loop::TimerId timer_ = 0;
+  bool armed_ = false;
+  bool stopped_ = true;
+};
+
+}  // namespace sluice::coordinator
