@@ -30,6 +30,10 @@ class SystemWorld : public World {
 
 class SimulatedWorld : public World {
  public:
+  ~SimulatedWorld() override {
+    network_.BreakConnections();  // Whoever still reads ends, so that no coroutine is left behind.
+    world_.RunUntilIdle();
+  }
   Network& network() override { return network_; }
   Loop& server(size_t index) override { return *server_loops_[index]; }
   Loop& client() override { return client_loop_; }
