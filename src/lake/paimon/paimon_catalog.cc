@@ -1,0 +1,230 @@
+#include <algorithm>
+
+#include "io/crash_point.h"
+#include "lake/lake_catalog.h"
+#include "lake/paimon/durable_file.h"
+#include "lake/paimon/fluss_table.h"
+#include "lake/paimon/paimon_table.h"
+#include "lake/paimon/paths.h"
+#include "lake/paimon/schema_json.h"
+#include "lake/paimon/schema_store.h"
+#include "lake/paimon/snapshot_store.h"
+
+namespace sluice::lake {
+namespace paimon {
+namespace {
+
+constexpr std::string_view kDatabaseSuffix = ".db";
+constexpr int kAlterAttemptsMax = 20;
+
+/// Tables as folders below a warehouse folder (paimon-format 1.1).
+class PaimonCatalog : public LakeCatalog {
+ public:
+  PaimonCatalog(const LakeCatalogOptions& options, std::string warehouse)
+      : services_{options.files, options.clock, options.random}, files_(*options.files), warehouse_(std::move(warehouse)) {}
+
+  // Fails at start rather than at the first table when nothing can be written.
+  Status CheckWritable() {
+    const std::string probe = io::JoinPath(warehouse_, ".probe." + services_.random->Uuid() + ".tmp");
+    Status written = files_.MakeFolders(warehouse_);
+    if (written.ok()) written = WriteSynced(files_, probe, "");
+    if (written.ok()) written = files_.Remove(probe);
+    if (written.ok()) return written;
+    return Error(ErrorCode::kInvalidConfig, "warehouse cannot be written, datalake.paimon.warehouse=", warehouse_,
+                 " reason=", written.message());
+  }
+
+  Status Validate(const types::TableDescriptor& descriptor) const override { return ValidateForLake(descriptor); }
+
+  Result<Taken> CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                            bool must_be_empty) override {
+    ASSIGN_OR_RAISE(const LakeSchema wanted, LakeSchemaOf(descriptor, services_.clock->NowMs()));
+    const TablePaths paths(LocationOf(path));
+    RETURN_NOT_OK(files_.MakeFolders(paths.SchemaFolder()));
+    RETURN_NOT_OK(SyncFolders(files_, warehouse_, paths.SchemaFolder()));
+    CRASH_POINT("lake.create.before-schema");
+    SchemaStore schemas(files_, paths);
+    ASSIGN_OR_RAISE(const auto ids, schemas.Ids());
+    if (ids.empty()) {
+      ASSIGN_OR_RAISE(const bool created,
+                      PutFileIfAbsent(files_, *services_.random, paths.Schema(0), SchemaToJson(wanted)));
+      CRASH_POINT("lake.create.after-schema");
+      if (created) return Taken::kCreated;
+    }
+    ASSIGN_OR_RAISE(const auto existing, schemas.Latest());
+    RETURN_NOT_OK(CheckTakeUp(path, paths, *existing, wanted, must_be_empty));
+    return Taken::kExisted;
+  }
+
+  Status AlterTable(const types::TablePath& path, const std::vector<LakeChange>& changes) override {
+    const TablePaths paths(LocationOf(path));
+    SchemaStore schemas(files_, paths);
+    for (int attempt = 0; attempt < kAlterAttemptsMax; ++attempt) {
+      ASSIGN_OR_RAISE(const auto latest, schemas.Latest());
+      ASSIGN_OR_RAISE(const SchemaEdit edit, EditOf(*latest, changes));
+      if (edit.added.empty() && edit.set_options.empty() && edit.reset_options.empty()) return Status::OK();
+      ASSIGN_OR_RAISE(const std::string text, schemas.Text(latest->id));
+      ASSIGN_OR_RAISE(const std::string edited, EditSchemaJson(text, edit));
+      CRASH_POINT("lake.alter.before-schema");
+      ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, *services_.random, paths.Schema(edit.id), edited));
+      CRASH_POINT("lake.alter.after-schema");
+      if (put) return Status::OK();
+    }
+    return Error(ErrorCode::kStorage, "lake table is changed by others too often, table=", path.ToString());
+  }
+
+  Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
+    const TablePaths paths(LocationOf(path));
+    SnapshotStore snapshots(files_, *services_.random, paths);
+    ASSIGN_OR_RAISE(const auto ids, snapshots.Ids());
+    if (!ids.empty()) return false;
+    RETURN_NOT_OK(files_.RemoveTree(paths.location()));
+    const Status synced = files_.SyncFolder(io::FolderOf(paths.location()));
+    if (!synced.ok() && !io::IsNotFound(synced)) return synced;
+    return true;
+  }
+
+  Result<bool> TableExists(const types::TablePath& path) override {
+    ASSIGN_OR_RAISE(const auto ids, ListIds(files_, TablePaths(LocationOf(path)).SchemaFolder(), "schema-"));
+    return !ids.empty();
+  }
+
+  Result<std::unique_ptr<LakeTable>> OpenTable(const types::TablePath& path) override {
+    return OpenPaimonTable(services_, path, LocationOf(path));
+  }
+
+  Result<std::vector<std::string>> ListDatabases() override {
+    ASSIGN_OR_RAISE(auto names, ListNames(files_, warehouse_));
+    std::erase_if(names, [](const std::string& name) {
+      return !name.ends_with(kDatabaseSuffix) || name.size() == kDatabaseSuffix.size();
+    });
+    for (std::string& name : names) name.resize(name.size() - kDatabaseSuffix.size());
+    return names;
+  }
+
+  Result<std::vector<std::string>> ListTables(const std::string& database) override {
+    ASSIGN_OR_RAISE(const auto names, ListNames(files_, io::JoinPath(warehouse_, database + std::string(kDatabaseSuffix))));
+    std::vector<std::string> tables;
+    for (const std::string& name : names) {
+      ASSIGN_OR_RAISE(const bool exists, TableExists({database, name}));
+      if (exists) tables.push_back(name);
+    }
+    return tables;
+  }
+
+  const std::string& warehouse() const override { return warehouse_; }
+
+ private:
+  std::string LocationOf(const types::TablePath& path) const {
+    return io::JoinPath(io::JoinPath(warehouse_, path.database + std::string(kDatabaseSuffix)), path.table);
+  }
+
+  Status CheckTakeUp(const types::TablePath& path, const TablePaths& paths, const LakeSchema& existing,
+                     const LakeSchema& wanted, bool must_be_empty) {
+    if (const std::string difference = DifferenceOf(existing, wanted); !difference.empty()) {
+      return Error(ErrorCode::kLakeTableAlreadyExist, "lake table exists and is not the same, table=", path.ToString(),
+                   " path=", paths.location(), " ", difference);
+    }
+    if (!must_be_empty) return Status::OK();
+    SnapshotStore snapshots(files_, *services_.random, paths);
+    ASSIGN_OR_RAISE(const auto ids, snapshots.Ids());
+    if (ids.empty()) return Status::OK();
+    return Error(ErrorCode::kLakeTableAlreadyExist, "lake table exists and is not empty, table=", path.ToString(),
+                 " path=", paths.location(), " snapshot=", ids.back());
+  }
+
+  // What of the changes is still to be done.
+  Result<SchemaEdit> EditOf(const LakeSchema& latest, const std::vector<LakeChange>& changes) const {
+    SchemaEdit edit;
+    edit.id = latest.id + 1;
+    edit.time_ms = services_.clock->NowMs();
+    for (const LakeChange& change : changes) {
+      if (change.kind == LakeChange::Kind::kAddColumn) {
+        RETURN_NOT_OK(AddColumn(latest, change.column, &edit));
+      } else {
+        RETURN_NOT_OK(ChangeOption(latest, change, &edit));
+      }
+    }
+    return edit;
+  }
+
+  static Status AddColumn(const LakeSchema& latest, const types::Column& column, SchemaEdit* edit) {
+    RETURN_NOT_OK(ValidateColumnName(column.name));
+    types::Column added{column.name, LakeTypeOf(column.type), column.comment};
+    if (!added.type->nullable()) {
+      return Error(ErrorCode::kInvalidAlterTable, "column added to a lake table must be nullable, column=", column.name);
+    }
+    const int at = latest.IndexOf(column.name);
+    if (at < 0) {
+      edit->added.push_back(std::move(added));
+      return Status::OK();
+    }
+    if (latest.columns[static_cast<size_t>(at)].type->ToString() == added.type->ToString()) return Status::OK();
+    return Error(ErrorCode::kInvalidAlterTable, "lake table has a column of this name and another type, column=", column.name,
+                 " lake_type=", latest.columns[static_cast<size_t>(at)].type->ToString());
+  }
+
+  static Status ChangeOption(const LakeSchema& latest, const LakeChange& change, SchemaEdit* edit) {
+    const auto name = LakeOptionName(change.key);
+    if (!name.has_value()) return Status::OK();
+    if (*name == "path") {
+      return Error(ErrorCode::kInvalidAlterTable, "path of a lake table is fixed at its creation, option=", change.key);
+    }
+    if (IsImmutableOption(*name)) {
+      return Error(ErrorCode::kInvalidConfig, "option of a lake table cannot be changed, option=", change.key);
+    }
+    const auto old = latest.options.find(*name);
+    if (change.kind == LakeChange::Kind::kResetOption) {
+      if (old != latest.options.end()) edit->reset_options.push_back(*name);
+    } else if (old == latest.options.end() || old->second != change.value) {
+      edit->set_options[*name] = change.value;
+    }
+    return Status::OK();
+  }
+
+  TableServices services_;
+  io::FileSystem& files_;
+  std::string warehouse_;
+};
+
+// "file:/a" and "file:///a" are the folder /a.
+std::string WithoutScheme(std::string warehouse) {
+  if (warehouse.starts_with("file:")) {
+    warehouse.erase(0, 5);
+    while (warehouse.starts_with("//")) warehouse.erase(0, 1);
+  }
+  while (warehouse.size() > 1 && warehouse.ends_with('/')) warehouse.pop_back();
+  return warehouse;
+}
+
+}  // namespace
+}  // namespace paimon
+
+LakeChange LakeChange::AddColumn(types::Column column) { return {Kind::kAddColumn, std::move(column), "", ""}; }
+LakeChange LakeChange::SetOption(std::string key, std::string value) {
+  return {Kind::kSetOption, {}, std::move(key), std::move(value)};
+}
+LakeChange LakeChange::ResetOption(std::string key) { return {Kind::kResetOption, {}, std::move(key), ""}; }
+
+Result<std::unique_ptr<LakeCatalog>> LakeCatalog::Open(LakeCatalogOptions options) {
+  const auto property = [&](const std::string& key) {
+    const auto at = options.properties.find(key);
+    return at == options.properties.end() ? "" : at->second;
+  };
+  if (options.format != "paimon") {
+    return Error(ErrorCode::kInvalidConfig, "lake format is not supported, datalake.format=", options.format);
+  }
+  if (const std::string metastore = property("metastore"); !metastore.empty() && metastore != "filesystem") {
+    return Error(ErrorCode::kInvalidConfig, "metastore is not supported, datalake.paimon.metastore=", metastore);
+  }
+  std::string warehouse = paimon::WithoutScheme(property("warehouse"));
+  if (warehouse.empty()) return Error(ErrorCode::kInvalidConfig, "datalake.paimon.warehouse is not set");
+  if (warehouse.find("://") != std::string::npos) {
+    return Error(ErrorCode::kInvalidConfig, "warehouse must be a local folder, datalake.paimon.warehouse=", warehouse);
+  }
+  auto catalog = std::make_unique<paimon::PaimonCatalog>(options, std::move(warehouse));
+  RETURN_NOT_OK(catalog->CheckWritable());
+  return catalog;
+}
+
+}  // namespace sluice::lake

@@ -1,0 +1,14 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "lake/paimon/file_rows.h"
+#include "lake/paimon/plan.h"
+
+namespace sluice::lake::paimon {
+
+/// Reader of one split: raw files one after another, others merged, deleted rows left out.
+Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context, std::shared_ptr<const LakeSchema> newest,
+                                                    const LakeSplit& split, std::vector<types::Column> columns);
+
+}  // namespace sluice::lake::paimon
