@@ -17,7 +17,8 @@ namespace sluice::tiering {
 class BucketLog {
  public:
   virtual ~BucketLog() = default;
-  /// Some next batches, in order; may be none although position() moved over empty ones, or after a wait.
+  /// Some next batches, in order; may be none although position() moved over empty ones, or after a
+  /// wait.
   virtual Result<std::vector<client::ScanBatch>> Next() = 0;
   /// Next offset to be returned.
   virtual int64_t position() const = 0;
@@ -35,17 +36,25 @@ class ClusterLink {
   /// All tables whose tiering is switched on.
   virtual Result<std::vector<types::TableInfo>> LakeTables() = 0;
   virtual Result<types::TableInfo> GetTable(const types::TablePath& path) = 0;
-  virtual Result<std::vector<types::PartitionInfo>> ListPartitions(const types::TablePath& path) = 0;
-  virtual Result<std::map<int32_t, int64_t>> ListOffsets(const types::TablePath& path, int64_t table_id,
+  virtual Result<std::vector<types::PartitionInfo>> ListPartitions(
+      const types::TablePath& path) = 0;
+  virtual Result<std::map<int32_t, int64_t>> ListOffsets(const types::TablePath& path,
+                                                         int64_t table_id,
                                                          std::optional<int64_t> partition_id,
-                                                         std::vector<int32_t> buckets, client::OffsetType type) = 0;
+                                                         std::vector<int32_t> buckets,
+                                                         client::OffsetType type) = 0;
   /// What the coordinator has recorded last; nullopt = never tiered.
-  virtual Result<std::optional<client::LakeSnapshot>> RecordedSnapshot(const types::TablePath& path) = 0;
+  virtual Result<std::optional<client::LakeSnapshot>> RecordedSnapshot(
+      const types::TablePath& path) = 0;
   virtual Result<std::string> Prepare(const types::TablePath& path, int64_t table_id,
                                       std::vector<client::LakeBucketOffset> offsets) = 0;
   virtual Status Commit(client::LakeCommit commit) = 0;
-  virtual Result<std::unique_ptr<BucketLog>> OpenLog(const types::TablePath& path, types::BucketId bucket,
-                                                     int64_t offset) = 0;
+  virtual Result<std::unique_ptr<BucketLog>> OpenLog(const types::TablePath& path,
+                                                     types::BucketId bucket, int64_t offset) = 0;
+  /// Commit time of the record at `offset`, or of the first one after it; -1 when there is none
+  /// yet.
+  virtual Result<int64_t> CommitTimeAt(const types::TablePath& path, types::BucketId bucket,
+                                       int64_t offset) = 0;
 };
 
 /// The link over the client; calls run on `loop`.

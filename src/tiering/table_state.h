@@ -22,12 +22,13 @@ std::string_view NameOf(State state);  ///< "SCHEDULED", …
 /// How far the lake is behind one bucket's log.
 struct BucketLag {
   types::BucketId bucket;
-  std::string partition;        ///< Name, empty when the table has no partitions.
-  int64_t lake_offset = 0;      ///< First offset that the lake lacks.
-  int64_t log_end_offset = 0;   ///< High watermark.
-  int64_t lag_rows = 0;         ///< Offsets between the two.
-  int64_t oldest_ms = -1;       ///< Commit time of the record at lake_offset, -1 = none or not known yet.
-  int64_t lag_ms = 0;           ///< now - oldest_ms; 0 when nothing is untiered.
+  std::string partition;       ///< Name, empty when the table has no partitions.
+  int64_t lake_offset = 0;     ///< First offset that the lake lacks.
+  int64_t log_end_offset = 0;  ///< High watermark.
+  int64_t lag_rows = 0;        ///< Offsets between the two.
+  int64_t oldest_ms =
+      -1;              ///< Commit time of the record at lake_offset, -1 = none or not known yet.
+  int64_t lag_ms = 0;  ///< now - oldest_ms; 0 when nothing is untiered.
 };
 
 /// The last finished round.
@@ -44,13 +45,13 @@ struct TableState {
   int64_t table_id = -1;
   types::TablePath path;
   State state = State::kScheduled;
-  std::string reason;         ///< Why the last round failed, empty when it did not.
-  int64_t freshness_ms = 0;   ///< `table.datalake.freshness`.
-  int64_t lag_rows = 0;       ///< Sum over buckets.
-  int64_t lag_ms = 0;         ///< Largest of the buckets.
-  bool late = false;          ///< Past freshness + 2 s.
+  std::string reason;        ///< Why the last round failed, empty when it did not.
+  int64_t freshness_ms = 0;  ///< `table.datalake.freshness`.
+  int64_t lag_rows = 0;      ///< Sum over buckets.
+  int64_t lag_ms = 0;        ///< Largest of the buckets.
+  bool late = false;         ///< Past freshness + 2 s.
   int64_t rounds = 0;
-  int64_t failures = 0;       ///< Since the service started.
+  int64_t failures = 0;  ///< Since the service started.
   int64_t records_tiered = 0;
   int64_t compactions = 0;
   std::optional<RoundSummary> last_round;

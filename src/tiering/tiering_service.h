@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,23 +17,27 @@ class LakeCatalog;
 namespace sluice::tiering {
 
 struct ServiceOptions {
-  std::shared_ptr<ClusterLink> link;    ///< The cluster, over its protocol (MakeClientLink).
-  lake::LakeCatalog* lake = nullptr;    ///< Outlives the service.
-  io::Loop* loop = nullptr;             ///< For timers; outlives the service.
-  size_t rounds_max = 2;                ///< Tables tiered at a time.
-  size_t bucket_threads = 2;            ///< Buckets read and written at a time, over all tables.
-  int64_t round_bytes_max = 64 << 20;   ///< Decoded bytes of one round; the rest is for the next, at once.
-  std::chrono::milliseconds poll_interval{100};        ///< Between heartbeats while a round could start.
-  std::chrono::milliseconds lag_interval{1000};        ///< Between measurements of lag.
-  std::chrono::milliseconds discovery_interval{5000};  ///< Between looks for lake tables nobody has tiered yet.
-  int32_t compaction_files_min = 5;     ///< Small files of a bucket that are worth a compaction.
+  std::shared_ptr<ClusterLink> link;  ///< The cluster, over its protocol (MakeClientLink).
+  lake::LakeCatalog* lake = nullptr;  ///< Outlives the service.
+  io::Loop* loop = nullptr;           ///< For timers and the clock; outlives the service.
+  /// `table.datalake.freshness` of a table.
+  std::function<std::chrono::milliseconds(const types::TableDescriptor&)> freshness_of;
+  size_t rounds_max = 2;      ///< Tables tiered at a time.
+  size_t bucket_threads = 2;  ///< Buckets read and written at a time, over all tables.
+  int64_t round_bytes_max =
+      64 << 20;  ///< Decoded bytes of one round; the rest is for the next, at once.
+  std::chrono::milliseconds poll_interval{100};  ///< Between heartbeats while a round could start.
+  std::chrono::milliseconds lag_interval{1000};  ///< Between measurements of lag.
+  std::chrono::milliseconds discovery_interval{
+      5000};                         ///< Between looks for lake tables nobody has tiered yet.
+  int32_t compaction_files_min = 5;  ///< Small files of a bucket that are worth a compaction.
 };
 
 /// Moves rows from the logs into the lake, round by round, as the coordinator hands tables out.
 ///
-/// A table's rounds: heartbeat → plan → read the log into lake files → prepare → lake commit → commit → heartbeat.
-/// A table that fails is reported with its reason and tried again by the coordinator's queue; others go on.
-/// Threads: its own pools; Tables() from any thread.
+/// A table's rounds: heartbeat → plan → read the log into lake files → prepare → lake commit →
+/// commit → heartbeat. A table that fails is reported with its reason and tried again by the
+/// coordinator's queue; others go on. Threads: its own pools; Tables() from any thread.
 class TieringService {
  public:
   explicit TieringService(ServiceOptions options);
@@ -49,8 +54,8 @@ class TieringService {
   std::vector<TableState> Tables() const;
 
  private:
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
+  class Engine;
+  std::shared_ptr<Engine> engine_;  // Shared with timers, which may fire after this object is gone.
 };
 
 }  // namespace sluice::tiering

@@ -1,0 +1,68 @@
+#include "tiering/bucket_mover.h"
+
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+#include <arrow/util/byte_size.h>
+
+#include <algorithm>
+
+namespace sluice::tiering {
+namespace {
+
+// Each Next waits a while by itself; the rows are below the high watermark, so they are there.
+constexpr int kStallsMax = 20;
+
+std::vector<lake::RowKind> KindsOf(const client::ScanBatch& batch) {
+  std::vector<lake::RowKind> kinds;
+  kinds.reserve(batch.changes.size());
+  for (const wire::ChangeType change : batch.changes)
+    kinds.push_back(lake::KindOfChange(static_cast<uint8_t>(change)));
+  return kinds;
+}
+
+Status WriteBatch(const client::ScanBatch& batch, lake::BucketWriter& writer, BucketMoved* moved) {
+  const auto kinds = KindsOf(batch);
+  RETURN_NOT_OK(writer.Write(
+      lake::LakeRows{batch.rows, kinds, batch.base_offset, batch.commit_timestamp_ms}));
+  moved->records += batch.rows->num_rows();
+  moved->max_timestamp_ms = std::max(moved->max_timestamp_ms, batch.commit_timestamp_ms);
+  return Status::OK();
+}
+
+}  // namespace
+
+Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
+                               const types::TablePath& path, const BucketSpan& span,
+                               MoveLimits limits) {
+  BucketMoved moved{.end_offset = span.from};
+  ASSIGN_OR_RAISE(const auto log, link.OpenLog(path, span.bucket, span.from));
+  std::unique_ptr<lake::BucketWriter> writer;
+  int64_t size_bytes = 0;
+  for (int stalls = 0; moved.end_offset < span.to && size_bytes < limits.bytes_max;) {
+    if (*limits.cancelled || *limits.stopping)
+      return Error(ErrorCode::kOperationNotAttempted, "tiering round is stopping");
+    ASSIGN_OR_RAISE(const auto batches, log->Next());
+    for (const client::ScanBatch& batch : batches) {
+      if (batch.rows->num_rows() == 0) continue;
+      if (writer == nullptr) {
+        const lake::WriterOptions options{log->schema()->field_names(), span.partition,
+                                          span.bucket.bucket};
+        ASSIGN_OR_RAISE(writer, lake.OpenWriter(options));
+      }
+      RETURN_NOT_OK(WriteBatch(batch, *writer, &moved));
+      size_bytes += arrow::util::TotalBufferSize(*batch.rows);
+    }
+    stalls = log->position() > moved.end_offset ? 0 : stalls + 1;
+    if (stalls > kStallsMax) {
+      return Error(ErrorCode::kRequestTimeOut, "log gives no rows ", span.bucket.ToString(),
+                   " offset=", moved.end_offset, " high_watermark=", span.to);
+    }
+    moved.end_offset = log->position();
+  }
+  if (writer != nullptr) {
+    ASSIGN_OR_RAISE(moved.files, writer->Finish());
+  }
+  return moved;
+}
+
+}  // namespace sluice::tiering

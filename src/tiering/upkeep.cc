@@ -1,0 +1,41 @@
+#include "tiering/upkeep.h"
+
+#include "io/crash_point.h"
+
+namespace sluice::tiering {
+namespace {
+
+Result<std::optional<int64_t>> CompactOnce(lake::LakeTable& table, int32_t files_min) {
+  ASSIGN_OR_RAISE(const auto newest, table.LatestSnapshot());
+  if (!newest.has_value()) return std::nullopt;
+  lake::CompactOptions options;
+  options.files_min = files_min;
+  options.properties =
+      newest->properties;  // The offsets still hold: a compaction moves no row in or out.
+  ASSIGN_OR_RAISE(auto compacted, table.Compact(options));
+  CRASH_POINT("tiering.after-compaction");
+  return compacted;
+}
+
+}  // namespace
+
+Result<UpkeepResult> KeepUp(ClusterLink& link, lake::LakeCatalog& lake,
+                            const types::TablePath& path, int32_t files_min) {
+  UpkeepResult result;
+  ASSIGN_OR_RAISE(const auto info, link.GetTable(path));
+  ASSIGN_OR_RAISE(const auto table, lake.OpenTable(path));
+  if (info.descriptor.Property("table.datalake.auto-compaction", "true") != "false") {
+    ASSIGN_OR_RAISE(result.compacted_snapshot, CompactOnce(*table, files_min));
+  }
+  if (info.descriptor.Property("table.datalake.auto-expire-snapshot", "true") != "false") {
+    ASSIGN_OR_RAISE(const auto recorded, link.RecordedSnapshot(path));
+    if (!recorded.has_value()) return result;
+    lake::ExpireOptions options;
+    options.keep_from = recorded->snapshot_id;
+    ASSIGN_OR_RAISE(result.expired_snapshots, table->Expire(options));
+    CRASH_POINT("tiering.after-expire");
+  }
+  return result;
+}
+
+}  // namespace sluice::tiering

@@ -1,0 +1,23 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "lake/lake_catalog.h"
+#include "tiering/cluster_link.h"
+
+namespace sluice::tiering {
+
+struct UpkeepResult {
+  std::optional<int64_t> compacted_snapshot;  ///< Of the compaction, when one was worth it.
+  int64_t expired_snapshots = 0;
+};
+
+/// Keep a lake table's files and snapshots few: merge small files, then drop old snapshots from
+/// before the one that the coordinator has recorded.
+///
+/// `table.datalake.auto-compaction` and `table.datalake.auto-expire-snapshot` switch each off when
+/// they say false.
+Result<UpkeepResult> KeepUp(ClusterLink& link, lake::LakeCatalog& lake,
+                            const types::TablePath& path, int32_t files_min);
+
+}  // namespace sluice::tiering
