@@ -5,8 +5,6 @@
 namespace sluice::server {
 namespace {
 
-constexpr std::string_view kHistoricalPartition = "__historical__";
-
 void FillServer(const Endpoint& endpoint, int32_t id, wire::PbServerNode* node) {
   node->set_node_id(id);
   node->set_host(endpoint.host);
@@ -63,29 +61,6 @@ Status NoPartition(const types::TablePath& path, std::string_view name) {
   return Error(ErrorCode::kPartitionNotExists, "partition does not exist table=", path, " partition=", name);
 }
 
-using PartialSpec = std::map<std::string, std::string>;
-
-Result<PartialSpec> ParseSpec(const meta::TableState& table, const wire::PbPartitionSpec& spec) {
-  PartialSpec values;
-  const auto& keys = table.info.descriptor.partition_keys;
-  for (const auto& pair : spec.partition_key_values()) {
-    if (std::ranges::find(keys, pair.key()) == keys.end()) {
-      return Error(ErrorCode::kPartitionSpecInvalid, "column is not a partition key table=", table.info.path,
-                   " column=", pair.key());
-    }
-    values[pair.key()] = pair.value();
-  }
-  return values;
-}
-
-bool Matches(const PartialSpec& spec, const std::vector<std::string>& keys, const std::vector<std::string>& values) {
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const auto wanted = spec.find(keys[i]);
-    if (wanted != spec.end() && wanted->second != values[i]) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 types::TablePath PathOf(const wire::PbTablePath& path) { return {path.database_name(), path.table_name()}; }
@@ -123,59 +98,6 @@ Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state, co
       return Error(ErrorCode::kPartitionNotExists, "partition does not exist partition_id=", id);
     }
     FillPartition(*table, *partition, response.add_partition_metadata());
-  }
-  return response;
-}
-
-Result<wire::ListPartitionInfosResponse> PartitionInfosReply(const meta::CatalogState& state,
-                                                             const wire::ListPartitionInfosRequest& request) {
-  ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
-  if (!table->partitioned()) {
-    return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned table=", table->info.path);
-  }
-  ASSIGN_OR_RAISE(const PartialSpec spec, ParseSpec(*table, request.partial_partition_spec()));
-  const std::vector<std::string>& keys = table->info.descriptor.partition_keys;
-  wire::ListPartitionInfosResponse response;
-  for (const auto& [name, partition] : table->partitions) {
-    if (name == kHistoricalPartition || !Matches(spec, keys, partition->info.values)) continue;
-    auto* entry = response.add_partitions_info();
-    entry->set_partition_id(partition->info.partition_id);
-    for (size_t i = 0; i < keys.size(); ++i) {
-      auto* pair = entry->mutable_partition_spec()->add_partition_key_values();
-      pair->set_key(keys[i]);
-      pair->set_value(partition->info.values[i]);
-    }
-    entry->mutable_partition_spec();
-    if (!partition->remote_data_dir.empty()) entry->set_remote_data_dir(partition->remote_data_dir);
-    entry->set_bucket_count(static_cast<int32_t>(partition->buckets.size()));
-  }
-  return response;
-}
-
-Result<wire::GetLakeSnapshotResponse> LakeSnapshotReply(const meta::CatalogState& state,
-                                                        const wire::GetLakeSnapshotRequest& request) {
-  ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
-  const bool readable = request.readable();
-  if (readable && request.has_snapshot_id()) {
-    return Status::Invalid("a lake snapshot is asked for by its id or as the readable one, not both");
-  }
-  const meta::LakeSnapshot* snapshot = readable                  ? table->ReadableLakeSnapshot()
-                                       : request.has_snapshot_id() ? table->FindLakeSnapshot(request.snapshot_id())
-                                                                   : table->LatestLakeSnapshot();
-  if (snapshot == nullptr) {
-    return Error(ErrorCode::kLakeSnapshotNotExist, "table has no such lake snapshot table=", table->info.path);
-  }
-  wire::GetLakeSnapshotResponse response;
-  response.set_table_id(table->info.table_id);
-  response.set_snapshotid(snapshot->snapshot_id);
-  for (const auto& [bucket, offset] : readable ? *snapshot->readable : *snapshot->tiered) {
-    auto* entry = response.add_bucket_snapshots();
-    entry->set_bucket_id(bucket.bucket);
-    entry->set_log_offset(offset);
-    if (!bucket.partition_id.has_value()) continue;
-    entry->set_partition_id(*bucket.partition_id);
-    const meta::PartitionState* partition = table->FindPartition(*bucket.partition_id);
-    if (partition != nullptr) entry->set_partition_name(partition->info.Name());
   }
   return response;
 }

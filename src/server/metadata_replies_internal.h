@@ -4,11 +4,9 @@
 
 #include "meta/catalog_state.h"
 #include "server/addresses.h"
-#include "wire/proto/lake.pb.h"
 #include "wire/proto/metadata.pb.h"
-#include "wire/proto/partition.pb.h"
 
-// The larger answers of MetadataService, as functions of one catalog snapshot.
+// The largest answer of MetadataService, as a function of one catalog snapshot.
 
 namespace sluice::server {
 
@@ -23,13 +21,5 @@ Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state, co
                                              std::string_view listener,
                                              const std::map<std::string, std::string>& additions,
                                              const wire::MetadataRequest& request);
-
-/// Errors: kTableNotExist, kTableNotPartitioned, kPartitionSpecInvalid.
-Result<wire::ListPartitionInfosResponse> PartitionInfosReply(const meta::CatalogState& state,
-                                                             const wire::ListPartitionInfosRequest& request);
-
-/// Errors: kTableNotExist; kLakeSnapshotNotExist when there is none (yet).
-Result<wire::GetLakeSnapshotResponse> LakeSnapshotReply(const meta::CatalogState& state,
-                                                        const wire::GetLakeSnapshotRequest& request);
 
 }  // namespace sluice::server

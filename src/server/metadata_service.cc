@@ -1,5 +1,6 @@
 #include "server/metadata_service.h"
 
+#include "coordinator/catalog_reads.h"
 #include "server/metadata_replies_internal.h"
 #include "wire/api.h"
 #include "wire/frame.h"
@@ -14,9 +15,9 @@ namespace {
 using meta::CatalogState;
 using wire::ApiKey;
 
-// Words in a configuration key that mark its value as secret.
+// Words in a property of the lake catalog that keep it out of replies (reference 8.1).
 bool IsSecret(std::string_view key) {
-  for (const std::string_view word : {"password", "secret", "key", "credential", "jaas"}) {
+  for (const std::string_view word : {"password", "secret", "key"}) {
     if (key.find(word) != std::string_view::npos) return true;
   }
   return false;
@@ -131,37 +132,6 @@ Result<wire::GetFileSystemSecurityTokenResponse> SecurityToken() {
   return response;
 }
 
-Result<wire::DescribeClusterConfigsResponse> ClusterConfigs(const std::map<std::string, std::string>& configuration) {
-  wire::DescribeClusterConfigsResponse response;
-  for (const auto& [key, value] : configuration) {
-    auto* entry = response.add_configs();
-    entry->set_config_key(key);
-    entry->set_config_value(IsSecret(key) ? "******" : value);
-    entry->set_config_source("INITIAL_SERVER_CONFIG");
-  }
-  return response;
-}
-
-Result<wire::GetClusterHealthResponse> ClusterHealth(const CatalogState& state) {
-  enum Health { kGreen = 0, kYellow = 1, kRed = 2 };
-  int32_t replicas = 0, in_sync = 0, leaders = 0, active_leaders = 0;
-  for (const auto& [id, table] : state.tables_by_id) {
-    table->ForEachBucket([&](const types::BucketId&, const meta::PartitionState*, const meta::BucketState& bucket) {
-      replicas += static_cast<int32_t>(bucket.replicas.size());
-      in_sync += static_cast<int32_t>(bucket.isr.size());
-      leaders += 1;
-      active_leaders += bucket.leader >= 0 ? 1 : 0;
-    });
-  }
-  wire::GetClusterHealthResponse response;
-  response.set_num_replicas(replicas);
-  response.set_in_sync_replicas(in_sync);
-  response.set_num_leader_replicas(leaders);
-  response.set_active_leader_replicas(active_leaders);
-  response.set_status(active_leaders < leaders ? kRed : in_sync < replicas ? kYellow : kGreen);
-  return response;
-}
-
 // Parses a request, lets `answer` make the response, serializes it.
 template <typename Request, typename Answer>
 Result<io::Payload> Reply(const io::Call& call, Answer answer) {
@@ -174,7 +144,7 @@ Result<io::Payload> Reply(const io::Call& call, Answer answer) {
 
 MetadataService::MetadataService(Options options) : options_(std::move(options)) {
   for (const auto& [key, value] : options_.lake_properties) {
-    if (!IsSecret(key)) table_additions_["table.datalake." + options_.lake_format + "." + key] = value;
+    if (!IsSecret(key)) table_additions_["table.datalake." + options_.settings.lake_format + "." + key] = value;
   }
 }
 
@@ -185,7 +155,7 @@ io::Task<Result<io::Payload>> MetadataService::Handle(io::Loop&, std::shared_ptr
   const meta::CatalogStatePtr snapshot = options_.catalog->state();
   const CatalogState& state = *snapshot;
   // Binds the snapshot in front of the request.
-  const auto with_state = [&state](auto answer) {
+  const auto with_state = [&state](auto* answer) {
     return [&state, answer](const auto& request) { return answer(state, request); };
   };
   switch (static_cast<ApiKey>(call.api_key)) {
@@ -205,9 +175,9 @@ io::Task<Result<io::Payload>> MetadataService::Handle(io::Loop&, std::shared_ptr
     case ApiKey::kGetTableSchema:
       co_return Reply<wire::GetTableSchemaRequest>(call, with_state(TableSchema));
     case ApiKey::kListPartitionInfos:
-      co_return Reply<wire::ListPartitionInfosRequest>(call, with_state(PartitionInfosReply));
+      co_return Reply<wire::ListPartitionInfosRequest>(call, with_state(coordinator::ListPartitions));
     case ApiKey::kGetLakeSnapshot:
-      co_return Reply<wire::GetLakeSnapshotRequest>(call, with_state(LakeSnapshotReply));
+      co_return Reply<wire::GetLakeSnapshotRequest>(call, with_state(coordinator::ReadLakeSnapshot));
     case ApiKey::kGetMetadata:
       co_return Reply<wire::MetadataRequest>(call, [&](const auto& request) {
         return MetadataReply(state, *options_.membership->Get(), principal->listener, table_additions_, request);
@@ -220,9 +190,9 @@ io::Task<Result<io::Payload>> MetadataService::Handle(io::Loop&, std::shared_ptr
       co_return Reply<wire::GetFileSystemSecurityTokenRequest>(call, [](const auto&) { return SecurityToken(); });
     case ApiKey::kDescribeClusterConfigs:
       co_return Reply<wire::DescribeClusterConfigsRequest>(
-          call, [&](const auto&) { return ClusterConfigs(options_.configuration); });
+          call, [&](const auto&) { return Result(coordinator::DescribeConfigs(options_.settings)); });
     case ApiKey::kGetClusterHealth:
-      co_return Reply<wire::GetClusterHealthRequest>(call, [&](const auto&) { return ClusterHealth(state); });
+      co_return Reply<wire::GetClusterHealthRequest>(call, [&](const auto&) { return Result(coordinator::ClusterHealth(state)); });
     case ApiKey::kListAcls:
       co_return Error(ErrorCode::kSecurityDisabled, "no authorizer is configured");
     default:

@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "coordinator/settings.h"
 #include "io/transport.h"
 #include "meta/catalog.h"
 #include "server/addresses.h"
@@ -16,9 +17,8 @@ class MetadataService : public io::Service {
   struct Options {
     const meta::Catalog* catalog = nullptr;
     const Membership* membership = nullptr;
-    std::string lake_format;                             ///< datalake.format, empty = none.
+    coordinator::ClusterSettings settings;
     std::map<std::string, std::string> lake_properties;  ///< datalake.<format>.* without that prefix.
-    std::map<std::string, std::string> configuration;    ///< What DESCRIBE_CLUSTER_CONFIGS shows.
   };
   explicit MetadataService(Options options);
   ~MetadataService() override;
