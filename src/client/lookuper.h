@@ -26,20 +26,17 @@ class Lookuper {
 
   /// Names of the columns that `keys` has to have, in order: the primary key (partition columns among it), or those
   /// of a prefix lookup.
-  const std::vector<std::string>& key_columns() const { return key_columns_; }
+  const std::vector<std::string>& key_columns() const;
+  const TableMeta& table() const;
   io::Task<Result<LookupRows>> Lookup(io::Loop& loop, std::shared_ptr<arrow::RecordBatch> keys);
 
  private:
+  struct Plan;
   Lookuper() = default;
-  static io::Task<Result<LookupRows>> LookupIn(std::shared_ptr<const Lookuper> self, io::Loop& loop,
+  static Result<std::shared_ptr<Lookuper>> Make(ClusterPtr cluster, TableMetaPtr table, std::vector<std::string> columns);
+  static io::Task<Result<LookupRows>> LookupIn(std::shared_ptr<const Plan> plan, io::Loop& loop,
                                                std::shared_ptr<arrow::RecordBatch> keys);
-  friend struct LookupJob;
-
-  ClusterPtr cluster_;
-  TableMetaPtr table_;
-  std::vector<std::string> key_columns_;
-  bool prefix_ = false;
-  std::weak_ptr<const Lookuper> self_;
+  std::shared_ptr<const Plan> plan_;
 };
 
 }  // namespace sluice::client
