@@ -1,0 +1,43 @@
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import cluster  # noqa: E402
+
+
+@pytest.fixture
+def make_server(tmp_path):
+    """A function that makes servers (not started); what still runs at the end is stopped, logs are checked."""
+    if cluster.binary() is None:
+        pytest.skip("no server is built; SLUICE_BIN names none")
+    servers = []
+
+    def make(**settings):
+        server = cluster.Server(tmp_path / f"server{len(servers)}", **settings)
+        servers.append(server)
+        return server
+
+    yield make
+    for server in servers:
+        try:
+            server.stop()
+        finally:
+            server.kill()
+        if os.path.exists(server.log_path):
+            server.check_log()
+
+
+@pytest.fixture
+def server(make_server):
+    """A running server."""
+    return make_server().start()
+
+
+@pytest.fixture
+def client(server):
+    client = server.client()
+    yield client
+    client.close()

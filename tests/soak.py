@@ -1,0 +1,191 @@
+"""One server under everything at once (appends, upserts, DDL, tiering), which is killed again and again."""
+import time
+
+import wire_client as wire
+import workload
+from cluster import crash_points
+from wire_client import Disconnected, WireError
+
+NEXT_ACK_MAX_S = 10.0  # The goal is one second.
+LOG_BUCKETS, KEY_BUCKETS = 2, 2
+
+
+class DdlWorker(workload.Writer):
+    """Makes, alters and drops databases, tables and partitions; knows what must be there while it is paused."""
+
+    def __init__(self, server, seed):
+        super().__init__(server, seed)
+        self.round = 0
+        self.present = set()  # Tables that must be there.
+        self.gone = set()     # Tables that must not.
+
+    def settle(self, call, *codes_of_a_repeat):
+        """Run a change until it is answered; after a lost answer, a repeat may say that it was done already."""
+        repeated = False
+        while True:
+            try:
+                return call()
+            except Disconnected:
+                repeated = True
+            except WireError as error:
+                if repeated and error.code in codes_of_a_repeat:
+                    return None
+                if error.code not in wire.RETRIABLE:
+                    raise
+            if self.ended.is_set():
+                raise AssertionError("ended inside a change")
+            time.sleep(workload.RETRY_S)
+
+    def step(self):
+        self.round += 1
+        client, database = self.client, f"ddl{self.round}"
+        self.settle(lambda: client.create_database(database), 6)
+        kind = self.round % 3
+        path = f"{database}.t"
+        columns = {0: workload.LOG_COLUMNS, 1: workload.KEY_COLUMNS,
+                   2: [*workload.LOG_COLUMNS, ("day", "STRING", False)]}[kind]
+        text = wire.descriptor(columns, primary_key=["id"] if kind == 1 else (),
+                               partition_key=["day"] if kind == 2 else (), bucket_key=["id"] if kind == 1 else [],
+                               buckets=2, properties=workload.lake_properties())
+        self.settle(lambda: client.create_table(path, text), wire.TABLE_ALREADY_EXIST)
+        self.present.add(path)
+        if kind == 2:
+            self.settle(lambda: client.partition(wire.CREATE_PARTITION, path, "day", "mon"))
+            self.settle(lambda: client.partition(wire.CREATE_PARTITION, path, "day", "tue"))
+            self.settle(lambda: client.partition(wire.DROP_PARTITION, path, "day", "mon"))
+        if kind == 0:
+            self.use(path)
+        self.settle(lambda: client.alter_table(path, {"table.datalake.freshness": "2s"}))
+        if self.round % 2 == 0:
+            self.settle(lambda: client.drop_table(path), wire.TABLE_NOT_EXIST)
+            self.present.discard(path)
+            self.gone.add(path)
+            if self.round % 4 == 0:
+                self.settle(lambda: client.drop_database(database))
+        time.sleep(0.05)
+
+    def use(self, path):
+        """A table whose creation was answered takes rows and gives them back."""
+        client = self.client
+        table_id, _ = self.until_acknowledged(lambda: client.table_info(path))
+        rows = workload.pa.RecordBatch.from_pylist([{"id": self.round, "writer": 0, "text": "x"}], workload.LOG_SCHEMA)
+        writer_id = self.until_acknowledged(lambda: client.init_writer(path))
+        self.until_acknowledged(lambda: client.produce(table_id, 0, wire.log_batch(rows, writer_id, 0)))
+        found = self.until_acknowledged(lambda: client.scan_log(table_id, 0, workload.LOG_SCHEMA))
+        assert [row["id"] for _, _, _, batch in found for row in batch] == [self.round], found
+
+    def check(self, client):
+        for path in sorted(self.present)[-5:]:
+            for role in ("coordinator", "tablet"):
+                assert client.table_exists(path, role), f"{path} was created and is not there"
+        for path in sorted(self.gone)[-5:]:
+            assert not client.table_exists(path), f"{path} was dropped and is there"
+
+
+class Soak:
+    def __init__(self, server, seed):
+        self.server = server.start()
+        self.client = server.client()
+        properties = workload.lake_properties()
+        self.client.create_table("fluss.events", wire.descriptor(
+            workload.LOG_COLUMNS, buckets=LOG_BUCKETS, properties=properties))
+        self.client.create_table("fluss.state", wire.descriptor(
+            workload.KEY_COLUMNS, primary_key=["id"], buckets=KEY_BUCKETS, properties=properties))
+        self.log_id, _ = self.client.table_info("fluss.events")
+        self.key_id, _ = self.client.table_info("fluss.state")
+        self.log_writers = [workload.LogWriter(server, self.log_id, LOG_BUCKETS, i, seed + i, "fluss.events")
+                            for i in range(2)]
+        self.key_writers = [workload.KeyWriter(server, self.key_id, KEY_BUCKETS, i, 2, seed + 10 + i, "fluss.state")
+                            for i in range(2)]
+        self.ddl = DdlWorker(server, seed + 20)
+        self.workers = [*self.log_writers, *self.key_writers, self.ddl]
+        self.log_check = workload.LogCheck(self.log_id, LOG_BUCKETS)
+        self.next_acks_s = {}
+        for worker in self.workers:
+            worker.start()
+
+    def resume(self):
+        for worker in self.workers:
+            worker.resume()
+
+    def pause(self):
+        for worker in self.workers:
+            worker.pause()
+
+    def raise_failure(self):
+        for worker in self.workers:
+            worker.raise_failure()
+
+    def wait_for_end(self, timeout_s):
+        """Wait until the server ends by itself; False when it does not."""
+        deadline = time.monotonic() + timeout_s
+        while self.server.running() and time.monotonic() < deadline:
+            self.raise_failure()
+            time.sleep(0.02)
+        return not self.server.running()
+
+    def start_again(self, why, kill_after_s=None):
+        """Start the dead server under load and time the next acknowledgement."""
+        died = time.monotonic()
+        self.server.launch()
+        if kill_after_s is not None:
+            time.sleep(kill_after_s)
+            self.server.kill()
+            self.server.launch()
+        writers = [*self.log_writers, *self.key_writers]
+        deadline = died + NEXT_ACK_MAX_S + (kill_after_s or 0)
+        while not any(writer.last_ack > died for writer in writers):
+            self.raise_failure()
+            assert self.server.running(), f"the server ended at start:\n{self.server.log_tail()}"
+            assert time.monotonic() < deadline, f"no acknowledgement within {NEXT_ACK_MAX_S} s after {why}\n" + \
+                self.server.log_tail()
+            time.sleep(0.005)
+        self.next_acks_s[why] = min(w.last_ack for w in writers if w.last_ack > died) - self.server.launched
+        print(f"next acknowledgement {self.next_acks_s[why]:.2f} s after the start that followed {why}")
+
+    def verify(self, everything=False):
+        """Pause the load and compare; the load stays paused."""
+        self.pause()
+        self.server.wait_until_ready()
+        self.log_check.run(self.client_now(), self.log_writers, from_start=everything)
+        workload.check_lookups(self.client, self.key_id, KEY_BUCKETS, self.key_writers, all_keys=everything)
+        self.ddl.check(self.client)
+        state = workload.merged_state(self.key_writers)
+        workload.check_log_by_sql(self.server, "events", self.log_check.all_rows())
+        workload.check_keys_by_sql(self.server, "state", state)
+        if everything:
+            assert workload.fold_changelog(self.client, self.key_id, KEY_BUCKETS) == state
+
+    def verify_lake(self):
+        """Let tiering catch up, then compare the lake with what was acknowledged, by SQL and by pypaimon."""
+        client = self.client_now()
+        ends = {bucket: client.end_offset(self.log_id, bucket) for bucket in range(LOG_BUCKETS)}
+        self.server.wait_for_lake(client, "fluss.events", ends)
+        ends = {bucket: client.end_offset(self.key_id, bucket) for bucket in range(KEY_BUCKETS)}
+        self.server.wait_for_lake(client, "fluss.state", ends)
+        rows, state = self.log_check.all_rows(), workload.merged_state(self.key_writers)
+        workload.check_log_by_sql(self.server, "events$lake", rows)
+        workload.check_keys_by_sql(self.server, "state$lake", state)
+        lake = workload.read_paimon(self.server, "fluss", "events")
+        assert sorted(row["id"] for row in lake) == sorted(row["id"] for row in rows)
+        lake = workload.read_paimon(self.server, "fluss", "state")
+        assert {row["id"]: (row["version"], row["text"]) for row in lake} == state and len(lake) == len(state)
+
+    def client_now(self):
+        """The client with fresh connections: the old ones belong to a dead server."""
+        self.client.close()
+        return self.client
+
+    def end(self):
+        for worker in self.workers:
+            worker.end()
+        self.client.close()
+
+
+# Points that one pass of the load comes by only when an earlier kill left something behind, or that need their order.
+def ordered_crash_points():
+    points = crash_points()
+    if "tiering.after-adopt" in points:
+        points.remove("tiering.after-adopt")
+        points.insert(points.index("tiering.after-lake-commit") + 1, "tiering.after-adopt")
+    return points

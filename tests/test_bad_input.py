@@ -1,0 +1,318 @@
+"""Bad input is answered with a clear error and changes nothing."""
+import os
+import random
+import socket
+import struct
+import subprocess
+
+import pyarrow as pa
+import pytest
+
+import cluster
+import wire_client as wire
+import workload
+from wire_client import Connection, Disconnected, WireError, message
+
+REFUSED_S = 30
+
+
+def expect(code, call, *texts):
+    with pytest.raises(WireError) as failed:
+        call()
+    assert failed.value.code == code, failed.value
+    for text in texts:
+        assert text in str(failed.value), failed.value
+
+
+def header(key, version, request_id, body=b""):
+    rest = struct.pack(">hhi", key, version, request_id) + body
+    return struct.pack(">i", len(rest)) + rest
+
+
+def is_closed(connection):
+    """The server ends the connection without an answer that claims success."""
+    try:
+        kind, _, _ = connection.read_response()
+    except Disconnected:
+        return True
+    return kind != 0
+
+
+@pytest.fixture(params=["coordinator", "tablet"])
+def port(server, request):
+    """Port of each of the two listeners; the server must still answer in the end."""
+    number = getattr(server, f"{request.param}_port")
+    yield number
+    connection = Connection(number)
+    assert connection.call(wire.API_VERSIONS, message((1, "t"), (2, "1")))[1]
+    connection.close()
+    assert server.running()
+
+
+# ---- frames
+
+def test_unknown_api_is_answered(port):
+    connection = Connection(port)
+    for key in (999, 1500, -1, 32767):
+        expect(wire.UNSUPPORTED_VERSION, lambda: connection.call(key, b""))
+    connection.call(wire.API_VERSIONS, message((1, "t"), (2, "1")))  # The connection goes on.
+    connection.close()
+
+
+def test_unknown_version_is_answered(port):
+    connection = Connection(port)
+    expect(wire.UNSUPPORTED_VERSION, lambda: connection.call(wire.GET_METADATA, b"", version=99))
+    connection.close()
+
+
+def test_each_listener_refuses_the_calls_of_the_other(server):
+    for number, key in ((server.coordinator_port, wire.PRODUCE_LOG), (server.tablet_port, wire.CREATE_TABLE)):
+        connection = Connection(number)
+        offered = {wire.parse(entry)[1][0] for entry in connection.call(wire.API_VERSIONS,
+                                                                       message((1, "t"), (2, "1")))[1]}
+        assert key not in offered and wire.GET_METADATA in offered
+        expect(wire.UNSUPPORTED_VERSION, lambda: connection.call(key, b""))
+        connection.close()
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"\x0a\xff\xff\xff\xff\x7f", b"\x0a\x05abc", b"\x08" + b"\x80" * 11, b""])
+def test_broken_message_is_answered(port, body):
+    """A body that is no message, or lacks its required fields."""
+    connection = Connection(port)
+    for key in (wire.GET_TABLE_INFO, wire.TABLE_EXISTS):
+        with pytest.raises(WireError) as failed:
+            connection.call(key, body)
+        assert failed.value.code == wire.CORRUPT_MESSAGE, failed.value
+    connection.close()
+
+
+@pytest.mark.parametrize("length", [-1, 0, 7, -(1 << 31)])
+def test_frame_of_an_impossible_length_ends_the_connection(port, length):
+    connection = Connection(port, timeout_s=10)
+    connection.send_raw(struct.pack(">i", length) + b"x" * 16)
+    assert is_closed(connection)
+    connection.close()
+
+
+def test_oversize_frame_is_refused_before_it_is_read(port):
+    connection = Connection(port, timeout_s=10)
+    connection.send_raw(struct.pack(">i", 2_000_000_000) + struct.pack(">hhi", wire.GET_METADATA, 0, 1))
+    assert is_closed(connection)
+    connection.close()
+
+
+def test_half_a_frame_hurts_nobody(port):
+    for cut in (1, 3, 5, 11):
+        connection = Connection(port)
+        connection.send_raw(header(wire.API_VERSIONS, 0, 1, message((1, "t"), (2, "1")))[:cut])
+        connection.close()
+
+
+def test_random_bytes_hurt_nobody(port):
+    rng = random.Random(1)
+    for _ in range(50):
+        connection = Connection(port, timeout_s=5)
+        try:
+            connection.send_raw(rng.randbytes(rng.randrange(1, 200)))
+        except OSError:
+            pass
+        connection.close()
+
+
+# ---- tables and rows
+
+def log_rows(count=1):
+    return pa.RecordBatch.from_pylist([{"id": i, "writer": 0, "text": "x"} for i in range(count)], workload.LOG_SCHEMA)
+
+
+@pytest.fixture
+def log_table(client):
+    client.create_table("fluss.events", wire.descriptor(workload.LOG_COLUMNS, buckets=1))
+    return client.table_info("fluss.events")[0]
+
+
+def test_unknown_names(client):
+    expect(wire.TABLE_NOT_EXIST, lambda: client.table_info("fluss.nothing"), "fluss.nothing")
+    expect(wire.TABLE_NOT_EXIST, lambda: client.drop_table("fluss.nothing"), "fluss.nothing")
+    expect(4, lambda: client.create_table("nowhere.t", wire.descriptor(workload.LOG_COLUMNS)), "nowhere")
+    expect(wire.TABLE_NOT_EXIST, lambda: client.lake_snapshot("fluss.nothing"))
+    client.drop_table("fluss.nothing", ignore_if_not_exists=True)
+    for call in (lambda: client.produce(4711, 0, wire.log_batch(log_rows())), lambda: client.fetch(4711, 0, 0)):
+        with pytest.raises(WireError) as failed:
+            call()
+        assert failed.value.code in (12, 21), failed.value  # Both send a client to look for the table again.
+
+
+def test_duplicate_create(client, log_table):
+    other = wire.descriptor(workload.KEY_COLUMNS, primary_key=["id"])
+    expect(wire.TABLE_ALREADY_EXIST, lambda: client.create_table("fluss.events", other), "fluss.events")
+    client.create_table("fluss.events", other, ignore_if_exists=True)
+    table_id, found = client.table_info("fluss.events")
+    assert table_id == log_table and "primary_key" not in found["schema"], "the table is as it was"
+    expect(6, lambda: client.create_database("fluss"))
+
+
+@pytest.mark.parametrize("path, text, code", [
+    ("fluss.t", "{", 15),
+    ("fluss.t", "[]", 15),
+    ("fluss.__t", wire.descriptor(workload.LOG_COLUMNS), 15),
+    ("fluss.a b", wire.descriptor(workload.LOG_COLUMNS), 15),
+    ("fluss.t", wire.descriptor([("id", "NONSENSE", True)]), 15),
+    ("fluss.t", wire.descriptor([("__offset", "BIGINT", True)]), 15),
+    ("fluss.t", wire.descriptor(workload.KEY_COLUMNS, primary_key=["missing"]), 15),
+    ("fluss.t", wire.descriptor(workload.LOG_COLUMNS, properties={"table.no.such.key": "1"}), 39),
+    ("fluss.t", wire.descriptor(workload.LOG_COLUMNS, properties={"table.log.format": "NONSENSE"}), 39),
+    ("fluss.t", wire.descriptor(workload.LOG_COLUMNS, buckets=100_000), 49),
+])
+def test_impossible_tables(client, path, text, code):
+    expect(code, lambda: client.create_table(path, text))
+    assert client.tables("fluss") == []
+
+
+def test_damaged_batches_change_nothing(client, log_table):
+    good = wire.log_batch(log_rows(3))
+    wrong_crc = good[:-1] + bytes([good[-1] ^ 1])
+    for bad in (wrong_crc, good[:-1], good[:40], b"", b"x" * 100, good + wrong_crc):
+        with pytest.raises(WireError) as failed:
+            client.produce(log_table, 0, bad)
+        assert failed.value.code in (wire.CORRUPT_MESSAGE, wire.CORRUPT_RECORD), failed.value
+    assert client.end_offset(log_table, 0) == 0
+    assert client.produce(log_table, 0, good) == 0
+
+
+def test_rows_of_another_shape_are_refused(client, log_table):
+    other = pa.RecordBatch.from_pylist([{"id": "text"}], pa.schema([("id", pa.string())]))
+    with pytest.raises(WireError):
+        client.produce(log_table, 0, wire.log_batch(other))
+    with pytest.raises(WireError) as failed:
+        client.produce(log_table, 0, wire.log_batch(log_rows(), schema_id=7))
+    assert failed.value.code in (9, wire.CORRUPT_RECORD), failed.value
+    assert client.end_offset(log_table, 0) == 0
+
+
+def test_null_in_a_not_null_column_is_refused(client, log_table):
+    nullable = pa.schema([pa.field(f.name, f.type, True) for f in workload.LOG_SCHEMA])
+    rows = pa.RecordBatch.from_pylist([{"id": 1, "writer": 0, "text": "a"}, {"id": None, "writer": 0, "text": "b"}],
+                                      nullable)
+    with pytest.raises(WireError) as failed:
+        client.produce(log_table, 0, wire.log_batch(rows))
+    assert "id" in str(failed.value), failed.value
+    assert client.end_offset(log_table, 0) == 0, "nothing of the batch is there"
+
+
+def test_sequences_out_of_order(client, log_table):
+    writer = client.init_writer("fluss.events")
+    batch = lambda sequence: wire.log_batch(log_rows(), writer, sequence)
+    expect(wire.OUT_OF_ORDER_SEQUENCE, lambda: client.produce(log_table, 0, batch(1)))
+    assert client.produce(log_table, 0, batch(0)) == 0
+    expect(wire.OUT_OF_ORDER_SEQUENCE, lambda: client.produce(log_table, 0, batch(2)))
+    assert client.produce(log_table, 0, batch(0)) == 0, "a repeat gets its first offset"
+    assert client.end_offset(log_table, 0) == 1
+
+
+def test_wrong_requests_to_a_table(client, log_table):
+    expect(18, lambda: client.produce(log_table, 0, wire.log_batch(log_rows()), acks=7))
+    expect(wire.LOG_OFFSET_OUT_OF_RANGE, lambda: client.fetch(log_table, 0, 1_000_000))
+    with pytest.raises(WireError) as failed:
+        client.fetch(log_table, 5, 0)
+    assert failed.value.code in (12, 21), failed.value
+    with pytest.raises(WireError) as failed:
+        client.put(log_table, 0, wire.kv_batch([(wire.paimon_key(1), None)], -1, -1))
+    assert failed.value.code == 20, failed.value
+    assert client.end_offset(log_table, 0) == 0
+
+
+# ---- SQL
+
+@pytest.mark.parametrize("text, found", [
+    ("SELEC 1", "SELEC"),
+    ("SELECT * FROM nothing", "nothing"),
+    ("SELECT missing FROM events", "missing"),
+    ("SELECT id + FROM events", "FROM"),
+    ("SELECT 'unfinished", ""),
+    ("INSERT INTO events VALUES (1)", ""),
+    ("INSERT INTO events VALUES ('text', 1, 'x')", "id"),
+    ("INSERT INTO events VALUES (CAST(NULL AS BIGINT), 1, 'x')", "id"),
+    ("CREATE TABLE events (id BIGINT)", "events"),
+])
+def test_wrong_sql_names_its_mistake(server, client, log_table, text, found):
+    with pytest.raises(cluster.SqlError) as failed:
+        server.sql(text)
+    assert found in str(failed.value).split(text, 1)[1], failed.value
+    assert client.end_offset(log_table, 0) == 0
+
+
+# ---- start
+
+def refused(server, *more, **environment):
+    """Output of a server that must end by itself with an error."""
+    done = subprocess.run(server.command(*more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=REFUSED_S, env={**os.environ, **environment}, stdin=subprocess.DEVNULL)
+    assert done.returncode not in (0, 134, -6, -11), f"{done.returncode}: {done.stdout}"
+    assert "AddressSanitizer" not in done.stdout and "runtime error" not in done.stdout, done.stdout
+    return done.stdout
+
+
+def test_unknown_key_in_server_yaml(make_server, tmp_path):
+    conf = tmp_path / "server.yaml"
+    conf.write_text("tablet-server.idd: 3\n")
+    output = refused(make_server(), "--conf", str(conf))
+    assert "tablet-server.idd" in output and "tablet-server.id" in output.replace("tablet-server.idd", ""), output
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "data.dir: {a: b}\n"])
+def test_server_yaml_that_is_no_map_of_values(make_server, tmp_path, text):
+    conf = tmp_path / "server.yaml"
+    conf.write_text(text)
+    assert "server.yaml" in refused(make_server(), "--conf", str(conf))
+
+
+def test_setting_of_a_wrong_type(make_server):
+    server = make_server()
+    server.settings["http.port"] = "many"
+    assert "http.port" in refused(server)
+
+
+@pytest.mark.parametrize("which", ["coordinator", "tablet", "http"])
+def test_port_in_use(make_server, which):
+    server = make_server()
+    number = getattr(server, f"{which}_port")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", number))
+        taken.listen()
+        assert str(number) in refused(server)
+
+
+def test_data_folder_of_another_process(make_server):
+    first = make_server().start()
+    second = make_server()
+    second.settings["data.dir"] = first.settings["data.dir"]
+    assert first.settings["data.dir"] in refused(second)
+    client = first.client()
+    client.create_table("fluss.t", wire.descriptor(workload.LOG_COLUMNS))
+    client.close()
+
+
+def test_warehouse_that_cannot_be_written(make_server, tmp_path):
+    server = make_server()
+    blocker = tmp_path / "a-file"
+    blocker.write_text("")
+    server.settings["datalake.paimon.warehouse"] = f"{blocker}/warehouse"  # Also root cannot make a folder below a file.
+    assert "warehouse" in refused(server)
+
+
+def test_refused_starts_leave_the_data_alone(make_server, tmp_path):
+    server = make_server().start()
+    client = server.client()
+    client.create_table("fluss.events", wire.descriptor(workload.LOG_COLUMNS, buckets=1))
+    table_id = client.table_info("fluss.events")[0]
+    client.produce(table_id, 0, wire.log_batch(log_rows(5)))
+    client.close()
+    server.kill()
+    conf = tmp_path / "server.yaml"
+    conf.write_text("no.such.key: 1\n")
+    refused(server, "--conf", str(conf))
+    server.start()
+    client = server.client()
+    assert client.end_offset(table_id, 0) == 5
+    client.close()

@@ -1,0 +1,72 @@
+"""kill -9 at every named crash point and at random moments. After each: every acknowledged row exactly once, the newest
+acknowledged value of each key, the same writers go on."""
+import os
+import random
+import time
+
+import pytest
+
+import cluster
+import soak as soak_module
+
+SEED = int(os.environ.get("SLUICE_TEST_SEED", "0")) or random.randrange(1, 1 << 30)
+POINT_REACHED_S = 40
+RANDOM_KILLS = 20
+
+
+@pytest.fixture(scope="module")
+def soak(tmp_path_factory):
+    if cluster.binary() is None:
+        pytest.skip("no server is built; SLUICE_BIN names none")
+    print(f"SLUICE_TEST_SEED={SEED}")
+    server = cluster.Server(tmp_path_factory.mktemp("soak"))
+    made = soak_module.Soak(server, SEED)
+    yield made
+    made.end()
+    if made.next_acks_s:
+        times = sorted(made.next_acks_s.values())
+        print(f"\ntime to the next acknowledgement after {len(times)} kills: median {times[len(times) // 2]:.2f} s, "
+              f"longest {times[-1]:.2f} s")
+    try:
+        server.stop()
+    finally:
+        server.kill()
+    server.check_log()
+
+
+@pytest.mark.parametrize("point", soak_module.ordered_crash_points())
+def test_kill_at_a_crash_point(soak, point):
+    soak.server.kill()
+    soak.server.launch(crash_point=point)
+    soak.resume()
+    assert soak.wait_for_end(POINT_REACHED_S), f"nothing came by {point}\n{soak.server.log_tail()}"
+    assert soak.server.process.returncode == 137, soak.server.log_tail()
+    soak.start_again(point)
+    soak.verify()
+
+
+@pytest.mark.parametrize("number", range(RANDOM_KILLS))
+def test_kill_at_a_random_moment(soak, number):
+    rng = random.Random(SEED + number)
+    if not soak.server.running():
+        soak.server.start()
+    soak.resume()
+    time.sleep(rng.uniform(0.05, 1.5))
+    soak.raise_failure()
+    soak.server.kill()
+    # Every other time the next process is killed within its first second as well.
+    soak.start_again(f"random kill {number}", kill_after_s=rng.uniform(0, 1) if number % 2 else None)
+    soak.verify()
+
+
+def test_everything_is_there_in_the_end(soak):
+    """Also after a clean stop, and in the lake."""
+    if not soak.server.running():
+        soak.server.start()
+    soak.resume()
+    time.sleep(1)
+    soak.verify(everything=True)
+    soak.server.stop()
+    soak.server.start()
+    soak.verify(everything=True)
+    soak.verify_lake()

@@ -1,0 +1,97 @@
+"""Random appends, upserts and deletes from several writers on several tables. At random moments the union read by SQL,
+the scan, the lookups and the lake at its recorded offsets each equal a replay of the acknowledged operations."""
+import os
+import random
+import time
+
+import wire_client as wire
+import workload
+
+SEED = int(os.environ.get("SLUICE_TEST_SEED", "0")) or random.randrange(1, 1 << 30)
+MOMENTS = 12
+BUCKETS = 3
+
+
+def replay_lake(client, table_id, schema, offsets, keyed):
+    """What the lake must hold: the log below the recorded offsets, folded by key where there is one."""
+    rows, state = [], {}
+    for bucket, end in offsets.items():
+        for base, _, changes, batch in client.scan_log(table_id, bucket, schema):
+            for i, row in enumerate(batch):
+                if base + i >= end:
+                    break
+                if not keyed:
+                    rows.append(row)
+                elif changes[i] == workload.DELETE:
+                    state.pop(row["id"], None)
+                elif changes[i] != workload.UPDATE_BEFORE:
+                    state[row["id"]] = (row["version"], row["text"])
+    return state if keyed else rows
+
+
+def check_lake(server, client, path, table_id, schema, keyed):
+    """Compare `$lake` with the replay. Tiering may commit meanwhile: then the comparison is made anew."""
+    for _ in range(20):
+        try:
+            snapshot, offsets = client.lake_snapshot(path)
+        except wire.WireError as error:
+            assert error.code == wire.LAKE_SNAPSHOT_NOT_EXIST
+            return False
+        expected = replay_lake(client, table_id, schema, offsets, keyed)
+        name = path.split(".")[1] + "$lake"
+        try:
+            if keyed:
+                workload.check_keys_by_sql(server, name, expected)
+            else:
+                workload.check_log_by_sql(server, name, expected)
+            return True
+        except AssertionError:
+            if client.lake_snapshot(path)[0] == snapshot:
+                raise
+    raise AssertionError(f"{path} changes too fast to be compared")
+
+
+def test_every_view_equals_a_replay(server, client):
+    print(f"SLUICE_TEST_SEED={SEED}")
+    rng = random.Random(SEED)
+    properties = workload.lake_properties()
+    logs, keys, writers = {}, {}, []
+    for i in range(2):
+        path = f"fluss.log{i}"
+        client.create_table(path, wire.descriptor(workload.LOG_COLUMNS, buckets=BUCKETS, properties=properties))
+        table_id, _ = client.table_info(path)
+        mine = [workload.LogWriter(server, table_id, BUCKETS, 10 * i + n, SEED + 10 * i + n, path) for n in range(2)]
+        logs[path] = (table_id, mine, workload.LogCheck(table_id, BUCKETS))
+        writers += mine
+        path = f"fluss.keys{i}"
+        client.create_table(path, wire.descriptor(workload.KEY_COLUMNS, primary_key=["id"], buckets=BUCKETS,
+                                                  properties=properties))
+        table_id, _ = client.table_info(path)
+        mine = [workload.KeyWriter(server, table_id, BUCKETS, n, 2, SEED + 100 + 10 * i + n, path) for n in range(2)]
+        keys[path] = (table_id, mine)
+        writers += mine
+    for writer in writers:
+        writer.start()
+
+    lakes_compared = 0
+    try:
+        for _ in range(MOMENTS):
+            for writer in writers:
+                writer.resume()
+            time.sleep(rng.uniform(0.1, 1.2))
+            for writer in writers:
+                writer.pause()
+            for path, (table_id, mine, check) in logs.items():
+                check.run(client, mine)
+                workload.check_log_by_sql(server, path.split(".")[1], check.all_rows())
+                lakes_compared += check_lake(server, client, path, table_id, workload.LOG_SCHEMA, keyed=False)
+            for path, (table_id, mine) in keys.items():
+                state = workload.merged_state(mine)
+                workload.check_lookups(client, table_id, BUCKETS, mine)
+                workload.check_keys_by_sql(server, path.split(".")[1], state)
+                assert workload.fold_changelog(client, table_id, BUCKETS) == state
+                lakes_compared += check_lake(server, client, path, table_id, workload.KEY_SCHEMA, keyed=True)
+        assert lakes_compared >= MOMENTS, f"only {lakes_compared} comparisons found a lake"
+    finally:
+        for writer in writers:
+            writer.end()

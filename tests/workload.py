@@ -1,0 +1,259 @@
+"""Writers that know exactly what was acknowledged, and checks that the server has it.
+
+A writer sends one batch at a time and repeats it, with its writer id and sequence, until it is acknowledged: over kills
+of the server too. So while a writer is paused every row that it made is acknowledged, exactly once.
+"""
+import random
+import threading
+import time
+
+import pyarrow as pa
+
+import wire_client as wire
+from wire_client import Disconnected, WireError
+
+LOG_COLUMNS = [("id", "BIGINT", False), ("writer", "INTEGER", True), ("text", "STRING", True)]
+LOG_SCHEMA = pa.schema([("id", pa.int64()), ("writer", pa.int32()), ("text", pa.string())])
+KEY_COLUMNS = [("id", "BIGINT", False), ("version", "BIGINT", True), ("text", "STRING", True)]
+KEY_SCHEMA = pa.schema([("id", pa.int64()), ("version", pa.int64()), ("text", pa.string())])
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 1, 2, 3, 4
+RETRY_S = 0.01
+
+
+def lake_properties(freshness="1s"):
+    return {"table.datalake.enabled": "true", "table.datalake.freshness": freshness}
+
+
+class Writer(threading.Thread):
+    """Base of the writers: the loop, pausing, repeating."""
+
+    def __init__(self, server, seed):
+        super().__init__(daemon=True)
+        self.client = server.client()
+        self.random = random.Random(seed)
+        self.go, self.idle, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.failure = None
+        self.last_ack = 0.0
+        self.batches = 0
+
+    def run(self):
+        try:
+            while not self.ended.is_set():
+                if not self.go.is_set():
+                    self.idle.set()
+                    self.go.wait(0.05)
+                    continue
+                self.step()
+                self.last_ack = time.monotonic()
+                self.batches += 1
+        except Exception as error:  # Shown by the test, which polls `failure`.
+            self.failure = error
+            self.idle.set()
+
+    def until_acknowledged(self, call):
+        """Repeat `call` over lost connections and retriable errors."""
+        while True:
+            try:
+                return call()
+            except Disconnected:
+                pass
+            except WireError as error:
+                if error.code not in wire.RETRIABLE:
+                    raise
+            if self.ended.is_set():
+                raise AssertionError("ended while a batch was not acknowledged")
+            time.sleep(RETRY_S)
+
+    def resume(self):
+        self.idle.clear()
+        self.go.set()
+
+    def pause(self, timeout_s=60):
+        """Wait until everything sent is acknowledged."""
+        self.go.clear()
+        assert self.idle.wait(timeout_s), f"{self.name} gets no acknowledgement: {self.client.open}"
+        self.raise_failure()
+
+    def raise_failure(self):
+        if self.failure is not None:
+            raise AssertionError(f"{type(self).__name__} failed: {self.failure!r}") from self.failure
+
+    def end(self):
+        self.go.clear()
+        self.ended.set()
+        self.join(10)
+        self.client.close()
+
+
+class LogWriter(Writer):
+    """Appends batches of rows with unique ids to random buckets of a log table."""
+
+    def __init__(self, server, table_id, buckets, number, seed, path):
+        super().__init__(server, seed)
+        self.table_id, self.buckets, self.number, self.path = table_id, buckets, number, path
+        self.writer_id = None
+        self.sequences = {}
+        self.next_id = number * 1_000_000_000
+        self.acknowledged = []  # (bucket, base offset, [row])
+
+    def step(self):
+        if self.writer_id is None:
+            self.writer_id = self.until_acknowledged(lambda: self.client.init_writer(self.path))
+        bucket = self.random.randrange(self.buckets)
+        rows = []
+        for _ in range(self.random.choice([1, 1, 5, 50, 300])):
+            text = None if self.random.random() < 0.1 else "x" * self.random.randrange(30)
+            rows.append({"id": self.next_id, "writer": self.number, "text": text})
+            self.next_id += 1
+        sequence = self.sequences.get(bucket, 0)
+        records = wire.log_batch(pa.RecordBatch.from_pylist(rows, LOG_SCHEMA), self.writer_id, sequence)
+        base = self.until_acknowledged(lambda: self.client.produce(self.table_id, bucket, records))
+        self.sequences[bucket] = sequence + 1
+        self.acknowledged.append((bucket, base, rows))
+
+
+class KeyWriter(Writer):
+    """Puts and deletes of the keys that are its own: `number` modulo `writers`."""
+
+    def __init__(self, server, table_id, buckets, number, writers, seed, path, keys=200):
+        super().__init__(server, seed)
+        self.table_id, self.buckets, self.path = table_id, buckets, path
+        self.keys = [key for key in range(keys) if key % writers == number]
+        self.writer_id = None
+        self.sequences = {}
+        self.version = 0
+        self.state = {}       # key -> (version, text), as acknowledged
+        self.changed = set()  # Keys since the last check.
+
+    def step(self):
+        if self.writer_id is None:
+            self.writer_id = self.until_acknowledged(lambda: self.client.init_writer(self.path))
+        bucket = self.random.randrange(self.buckets)
+        mine = [key for key in self.keys if wire.paimon_bucket(wire.paimon_key(key), self.buckets) == bucket]
+        records, after = [], {}
+        for key in self.random.sample(mine, min(len(mine), self.random.choice([1, 3, 20]))):
+            self.version += 1
+            if self.random.random() < 0.2:
+                records.append((wire.paimon_key(key), None))
+                after[key] = None
+            else:
+                text = None if self.random.random() < 0.1 else f"v{self.version}"
+                records.append((wire.paimon_key(key), wire.kv_row(key, self.version, text)))
+                after[key] = (self.version, text)
+        if not records:
+            return
+        sequence = self.sequences.get(bucket, 0)
+        batch = wire.kv_batch(records, self.writer_id, sequence)
+        self.until_acknowledged(lambda: self.client.put(self.table_id, bucket, batch))
+        self.sequences[bucket] = sequence + 1
+        for key, value in after.items():
+            self.changed.add(key)
+            if value is None:
+                self.state.pop(key, None)
+            else:
+                self.state[key] = value
+
+
+# ---- checks, while the writers are paused
+
+class LogCheck:
+    """The rows of a log table are those acknowledged, each once, in order, and stay where they were."""
+
+    def __init__(self, table_id, buckets):
+        self.table_id = table_id
+        self.offsets = {bucket: 0 for bucket in range(buckets)}
+        self.rows = {bucket: [] for bucket in range(buckets)}  # By offset.
+        self.ids = set()
+        self.checked = {}  # Writer -> batches compared.
+
+    def run(self, client, writers, from_start=False):
+        for bucket, offset in self.offsets.items():
+            start = 0 if from_start else offset
+            for base, _, changes, rows in client.scan_log(self.table_id, bucket, LOG_SCHEMA, start):
+                assert changes is None
+                if base < offset:
+                    assert rows == self.rows[bucket][base:base + len(rows)], f"rows at offset {base} have changed"
+                    continue
+                assert base == len(self.rows[bucket]), f"offset {base} follows {len(self.rows[bucket])}"
+                self.rows[bucket] += rows
+                new = {row["id"] for row in rows}
+                assert len(new) == len(rows) and not new & self.ids, f"rows are there twice at offset {base}"
+                self.ids |= new
+            self.offsets[bucket] = len(self.rows[bucket])
+        for writer in writers:
+            for bucket, base, rows in writer.acknowledged[self.checked.get(writer, 0):]:
+                found = self.rows[bucket][base:base + len(rows)]
+                assert found == rows, f"acknowledged rows are lost: bucket {bucket} offset {base}"
+            self.checked[writer] = len(writer.acknowledged)
+        acknowledged = sum(len(rows) for writer in writers for _, _, rows in writer.acknowledged)
+        assert len(self.ids) == acknowledged, f"{len(self.ids)} rows are there, {acknowledged} were acknowledged"
+
+    def all_rows(self):
+        return [row for rows in self.rows.values() for row in rows]
+
+
+def merged_state(writers):
+    state = {}
+    for writer in writers:
+        state.update(writer.state)
+    return state
+
+
+def check_lookups(client, table_id, buckets, writers, all_keys=False):
+    """The newest acknowledged value of each key that changed since the last check."""
+    for writer in writers:
+        keys = writer.keys if all_keys else sorted(writer.changed)
+        for bucket in range(buckets):
+            mine = [key for key in keys if wire.paimon_bucket(wire.paimon_key(key), buckets) == bucket]
+            found = client.lookup(table_id, bucket, [wire.paimon_key(key) for key in mine]) if mine else []
+            for key, row in zip(mine, found):
+                wanted = writer.state.get(key)
+                assert row == (None if wanted is None else (key, *wanted)), f"key {key}: {row}, acknowledged {wanted}"
+        writer.changed.clear()
+
+
+def fold_changelog(client, table_id, buckets):
+    """The state that a bucket's changelog adds up to; every image must fit what was there."""
+    state = {}
+    for bucket in range(buckets):
+        for base, _, changes, rows in client.scan_log(table_id, bucket, KEY_SCHEMA):
+            for change, row in zip(changes, rows):
+                key, value = row["id"], (row["version"], row["text"])
+                if change == INSERT:
+                    assert key not in state, f"+I of key {key} that is there, offset {base}"
+                    state[key] = value
+                elif change in (UPDATE_BEFORE, DELETE):
+                    assert state.get(key) == value, f"old image of key {key} is {value}, was {state.get(key)}"
+                    if change == DELETE:
+                        del state[key]
+                else:
+                    assert key in state, f"+U of key {key} that is not there, offset {base}"
+                    state[key] = value
+    return state
+
+
+def sql_value(value):
+    """A value of the SQL endpoint as ours: integers may come as text."""
+    return int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value
+
+
+def check_log_by_sql(server, table, rows):
+    count, total = server.sql(f"SELECT COUNT(*), SUM(id) FROM {table}")[0]
+    expected = sum(row["id"] for row in rows)
+    assert (int(count), int(total or 0)) == (len(rows), expected), f"{table}: {count} rows, sum {total}"
+
+
+def check_keys_by_sql(server, table, state):
+    found = {}
+    for key, version, text in server.sql(f"SELECT id, version, text FROM {table}"):
+        assert int(key) not in found, f"key {key} is there twice in {table}"
+        found[int(key)] = (sql_value(version), text)
+    assert found == state, f"{table} differs in {sorted(k for k in found.keys() | state.keys() if found.get(k) != state.get(k))[:10]}"
+
+
+def read_paimon(server, database, table):
+    """All rows of a lake table by pypaimon."""
+    import pypaimon
+    catalog = pypaimon.CatalogFactory.create({"warehouse": server.warehouse})
+    builder = catalog.get_table(f"{database}.{table}").new_read_builder()
+    return builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
