@@ -56,10 +56,13 @@ struct BucketStatus {
   int64_t log_start_offset = 0;
   int64_t log_end_offset = 0;
   int64_t high_watermark = 0;
+  int64_t recovery_point = 0;
   int64_t lake_end_offset = -1;  ///< -1 = not tiered.
   uint64_t log_size_bytes = 0;
   uint64_t write_back_bytes = 0;
 };
+
+class TabletCore;
 
 /// The calls of tablet scope over the replicas of this server.
 ///
@@ -86,8 +89,7 @@ class TabletService : public io::Service {
   io::Task<std::vector<BucketStatus>> Buckets(io::Loop& loop);
 
  private:
-  struct Core;
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<TabletCore> core_;
 };
 
 }  // namespace sluice::tablet

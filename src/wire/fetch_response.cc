@@ -16,7 +16,7 @@ void PutBucket(std::string* out, std::optional<int64_t> partition_id, int32_t bu
   PutVarintField(out, 2, bucket_id);
 }
 
-Status Malformed(std::string_view message) {
+Status BadFetchResponse(std::string_view message) {
   return Error(ErrorCode::kCorruptMessage, "message is malformed or lacks a required field message=", message);
 }
 
@@ -37,7 +37,7 @@ Result<FetchedBucket> ParseFetchedBucket(std::string_view message) {
     if (reader.IsBytes(8)) bucket.records = reader.bytes();
     if (reader.IsVarint(9)) bucket.filtered_end_offset = reader.AsInt64();
   }
-  if (!reader.ok() || !has_bucket) return Malformed("PbFetchLogRespForBucket");
+  if (!reader.ok() || !has_bucket) return BadFetchResponse("PbFetchLogRespForBucket");
   bucket.error = FromProtocolError(error_code, error_message);
   return bucket;
 }
@@ -52,7 +52,7 @@ Result<FetchedTable> ParseFetchedTable(std::string_view message) {
     ASSIGN_OR_RAISE(auto bucket, ParseFetchedBucket(reader.bytes()));
     table.buckets.push_back(std::move(bucket));
   }
-  if (!reader.ok() || !has_id) return Malformed("PbFetchLogRespForTable");
+  if (!reader.ok() || !has_id) return BadFetchResponse("PbFetchLogRespForTable");
   return table;
 }
 
@@ -121,7 +121,7 @@ Result<std::vector<FetchedTable>> ParseFetchResponse(std::string_view body) {
     ASSIGN_OR_RAISE(auto table, ParseFetchedTable(reader.bytes()));
     tables.push_back(std::move(table));
   }
-  if (!reader.ok()) return Malformed("FetchLogResponse");
+  if (!reader.ok()) return BadFetchResponse("FetchLogResponse");
   return tables;
 }
 

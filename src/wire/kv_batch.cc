@@ -7,9 +7,12 @@
 namespace sluice::wire {
 namespace {
 
-constexpr size_t kMagicAt = 4, kCrcAt = 5, kSchemaIdAt = 9, kAttributesAt = 11, kWriterIdAt = 12, kSequenceAt = 20,
-                 kRecordCountAt = 24;
-static_assert(kRecordCountAt + 4 == kKvBatchHeaderBytes);
+// Where the fields lie (reference 5.1).
+struct KvAt {
+  static constexpr size_t kMagic = 4, kCrc = 5, kSchemaId = 9, kAttributes = 11, kWriterId = 12, kSequence = 20,
+                          kRecordCount = 24;
+};
+static_assert(KvAt::kRecordCount + 4 == kKvBatchHeaderBytes);
 constexpr size_t kValueBatchHeaderBytes = 9;  // Length, magic, count.
 constexpr size_t kKeyLengthBytesMax = 5;      // A varint of 32 bits.
 
@@ -48,13 +51,13 @@ Result<KvBatchView> KvBatchView::Parse(std::string_view bytes) {
   KvBatchView batch;
   KvBatchHeader& header = batch.header_;
   header.length = LoadLe<int32_t>(at);
-  header.magic = LoadLe<int8_t>(at + kMagicAt);
-  header.crc = LoadLe<uint32_t>(at + kCrcAt);
-  header.schema_id = LoadLe<int16_t>(at + kSchemaIdAt);
-  header.attributes = LoadLe<uint8_t>(at + kAttributesAt);
-  header.writer_id = LoadLe<int64_t>(at + kWriterIdAt);
-  header.batch_sequence = LoadLe<int32_t>(at + kSequenceAt);
-  header.record_count = LoadLe<int32_t>(at + kRecordCountAt);
+  header.magic = LoadLe<int8_t>(at + KvAt::kMagic);
+  header.crc = LoadLe<uint32_t>(at + KvAt::kCrc);
+  header.schema_id = LoadLe<int16_t>(at + KvAt::kSchemaId);
+  header.attributes = LoadLe<uint8_t>(at + KvAt::kAttributes);
+  header.writer_id = LoadLe<int64_t>(at + KvAt::kWriterId);
+  header.batch_sequence = LoadLe<int32_t>(at + KvAt::kSequence);
+  header.record_count = LoadLe<int32_t>(at + KvAt::kRecordCount);
   if (header.magic != 0) return Corrupt("kv batch of unknown magic=", static_cast<int>(header.magic));
   const auto length = static_cast<uint64_t>(static_cast<uint32_t>(header.length));
   if (header.length < 0 || length + 4 < kKvBatchHeaderBytes || length + 4 > bytes.size()) {
@@ -75,7 +78,7 @@ Result<KvBatchView> KvBatchView::Parse(std::string_view bytes) {
   return batch;
 }
 
-bool KvBatchView::CrcMatches() const { return Crc32c(bytes_.substr(kSchemaIdAt)) == header_.crc; }
+bool KvBatchView::CrcMatches() const { return Crc32c(bytes_.substr(KvAt::kSchemaId)) == header_.crc; }
 
 std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_sequence,
                          std::span<const KvRecord> records) {
@@ -90,12 +93,12 @@ std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_seq
   }
   CHECK(batch.size() <= INT32_MAX);
   StoreLe(batch.data(), static_cast<int32_t>(batch.size() - 4));
-  StoreLe(&batch[kSchemaIdAt], schema_id);
-  batch[kAttributesAt] = 0;
-  StoreLe(&batch[kWriterIdAt], writer_id);
-  StoreLe(&batch[kSequenceAt], batch_sequence);
-  StoreLe(&batch[kRecordCountAt], static_cast<int32_t>(records.size()));
-  StoreLe(&batch[kCrcAt], Crc32c(std::string_view(batch).substr(kSchemaIdAt)));
+  StoreLe(&batch[KvAt::kSchemaId], schema_id);
+  batch[KvAt::kAttributes] = 0;
+  StoreLe(&batch[KvAt::kWriterId], writer_id);
+  StoreLe(&batch[KvAt::kSequence], batch_sequence);
+  StoreLe(&batch[KvAt::kRecordCount], static_cast<int32_t>(records.size()));
+  StoreLe(&batch[KvAt::kCrc], Crc32c(std::string_view(batch).substr(KvAt::kSchemaId)));
   return batch;
 }
 

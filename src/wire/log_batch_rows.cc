@@ -51,7 +51,7 @@ Result<arrow::ipc::IpcWriteOptions> WriteOptions(const LogBatchOptions& options)
 }
 
 // What Arrow's reader trusts: the number of nodes and buffers, and the unpacked sizes.
-Status CheckMessage(const internal::ArrowMessage& message, std::string_view body, const arrow::Schema& schema) {
+Status CheckColumns(const internal::ArrowMessage& message, std::string_view body, const arrow::Schema& schema) {
   size_t nodes = 0, buffers = 0;
   for (const auto& field : schema.fields()) {
     ASSIGN_OR_RAISE(const auto layout, internal::LayoutOf(*field->type()));
@@ -91,7 +91,7 @@ Result<Message> CheckedMessage(const LogBatchView& batch, const arrow::Schema& s
   ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(bytes));
   if (head_bytes > bytes.size()) return Corrupt("log batch ends inside its arrow metadata");
   ASSIGN_OR_RAISE(auto metadata, internal::ParseArrowHead(bytes.substr(0, head_bytes)));
-  ARROW_RETURN_NOT_OK(CheckMessage(metadata, bytes.substr(head_bytes), schema));
+  ARROW_RETURN_NOT_OK(CheckColumns(metadata, bytes.substr(head_bytes), schema));
   if (metadata.row_count != batch.header().record_count) {
     return Corrupt("log batch has another row count than its header row_count=", metadata.row_count);
   }

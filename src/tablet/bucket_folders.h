@@ -1,0 +1,20 @@
+#pragma once
+#include <string>
+
+#include "types/ids.h"
+
+namespace sluice::tablet {
+
+/// Where a bucket's files lie below the data folder (reference 6.1):
+/// `{db}/{table}-{tableId}[/{partition}-p{partitionId}]/log-{bucket}` and `…/kv-{bucket}`.
+struct BucketFolders {
+  std::string table;   ///< Of the table, below the data folder.
+  std::string parent;  ///< Of the partition, or of the table when it has none.
+  std::string log;
+  std::string kv;
+
+  static BucketFolders Of(const std::string& data_dir, const types::TablePath& path, const std::string& partition_name,
+                          const types::BucketId& id);
+};
+
+}  // namespace sluice::tablet

@@ -1,0 +1,159 @@
+#include "tablet/bucket_shard.h"
+
+#include "base/log.h"
+#include "log/segment.h"
+
+namespace sluice::tablet {
+
+/// co_await Turn(turns, loop) gives the turn; letting it go passes it on.
+class BucketShard::Turn {
+ public:
+  class Held {
+   public:
+    Held(Turns* turns, io::Loop* loop) : turns_(turns), loop_(loop) {}
+    Held(Held&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), loop_(other.loop_) {}
+    Held& operator=(Held&&) = delete;
+    ~Held() {
+      if (turns_ == nullptr) return;
+      if (turns_->waiting.empty()) {
+        turns_->taken = false;
+        return;
+      }
+      const std::coroutine_handle<> next = turns_->waiting.front();
+      turns_->waiting.pop_front();
+      loop_->Post([next] { next.resume(); });
+    }
+
+   private:
+    Turns* turns_;
+    io::Loop* loop_;
+  };
+
+  Turn(Turns* turns, io::Loop* loop) : turns_(turns), loop_(loop) {}
+  bool await_ready() const { return !std::exchange(turns_->taken, true); }
+  void await_suspend(std::coroutine_handle<> caller) const { turns_->waiting.push_back(caller); }
+  Held await_resume() const { return Held(turns_, loop_); }
+
+ private:
+  Turns* turns_;
+  io::Loop* loop_;
+};
+
+namespace {
+
+Scanners::Limits LimitsOf(const TabletOptions& server) {
+  // A share of the server's, since shards do not count together.
+  const size_t share = std::max<size_t>(server.scanners_max / server.shards->size(), server.scanners_per_bucket_max);
+  return {server.scanners_per_bucket_max, share, server.scanner_ttl};
+}
+
+}  // namespace
+
+BucketShard::BucketShard(Options options)
+    : options_(options),
+      loop_(&options.server->shards->loop(options.index)),
+      log_files_(*options.server->files, options.server->open_files_max),
+      scanners_(options.index, LimitsOf(*options.server), *options.server->random) {}
+
+Result<std::shared_ptr<Replica>> BucketShard::Find(const types::BucketId& id) const {
+  const auto found = replicas_.find(id);
+  if (found == replicas_.end()) return Error(ErrorCode::kUnknownTableOrBucket, "bucket is not on this server ", id);
+  return found->second;
+}
+
+std::vector<std::shared_ptr<Replica>> BucketShard::Replicas() const {
+  std::vector<std::shared_ptr<Replica>> replicas;
+  for (const auto& [id, replica] : replicas_) replicas.push_back(replica);
+  return replicas;
+}
+
+io::Task<Status> BucketShard::Take(News news) {
+  const auto turn = co_await Turn(&turns_, loop_);
+  co_return co_await TakeInTurn(std::move(news));
+}
+
+io::Task<Status> BucketShard::TakeInTurn(News news) {
+  auto found = replicas_.find(news.id);
+  if (found == replicas_.end()) {
+    CO_ASSIGN_OR_RETURN(auto table, options_.tables->Get(news.id.table_id));
+    Replica::Options replica;
+    replica.server = options_.server;
+    replica.loop = loop_;
+    replica.log_files = &log_files_;
+    replica.id = news.id;
+    replica.folders = BucketFolders::Of(options_.server->data_dir, news.path, news.partition_name, news.id);
+    replica.table = std::move(table);
+    replica.recovery_point = news.recovery_point;
+    CO_ASSIGN_OR_RETURN(auto opened, Replica::Open(std::move(replica)));
+    found = replicas_.emplace(news.id, std::move(opened)).first;
+  }
+  const std::shared_ptr<Replica> replica = found->second;
+  CO_RETURN_NOT_OK(replica->CheckEpochs(news.leadership.leader_epoch, news.leadership.bucket_epoch));
+  co_return co_await Replica::Take(replica, std::move(news.leadership));
+}
+
+io::Task<Status> BucketShard::StopReplica(Stop stop) {
+  const auto turn = co_await Turn(&turns_, loop_);
+  const auto found = replicas_.find(stop.id);
+  if (found == replicas_.end()) co_return Status::OK();
+  const std::shared_ptr<Replica> replica = found->second;
+  if (stop.leader_epoch < replica->leadership().leader_epoch) {
+    co_return Error(ErrorCode::kFencedLeaderEpoch, "leader epoch is old leader_epoch=", stop.leader_epoch,
+                    " known=", replica->leadership().leader_epoch, " ", stop.id);
+  }
+  replicas_.erase(found);
+  CO_RETURN_NOT_OK(co_await CloseReplica(replica, /*clean=*/!stop.remove));
+  if (!stop.remove) co_return Status::OK();
+  co_return co_await RemoveFiles(replica->folders());
+}
+
+io::Task<Status> BucketShard::CloseReplica(std::shared_ptr<Replica> replica, bool clean) {
+  // A scan reads the keys, so it goes first; a call under way ends soon.
+  while (!scanners_.CloseBucket(replica->id())) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
+  Status closed = co_await Replica::Close(replica, clean);
+  for (const auto& segment : replica->log().Segments()) {
+    for (const auto suffix : {log::kLogSuffix, log::kIndexSuffix, log::kTimeIndexSuffix}) {
+      log_files_.Drop(log::SegmentPath(replica->folders().log, segment.base_offset, suffix));
+    }
+  }
+  co_return closed;
+}
+
+io::Task<Status> BucketShard::RemoveFiles(BucketFolders folders) {
+  // A reply that is still being sent holds its file open and can be read to its end.
+  const TabletOptions& server = *options_.server;
+  auto remove = [folders, files = server.files, stores = server.key_stores]() -> Status {
+    ARROW_RETURN_NOT_OK(files->RemoveTree(folders.log));
+    ARROW_RETURN_NOT_OK(stores->Remove(folders.kv));
+    ARROW_RETURN_NOT_OK(files->RemoveTree(folders.kv));
+    for (const std::string& parent : {folders.parent, folders.table}) {
+      const auto left = files->List(parent);
+      if (!left.ok() || !left->empty()) break;  // Other buckets are there, or another shard was faster.
+      ARROW_RETURN_NOT_OK(files->RemoveTree(parent));
+    }
+    return Status::OK();
+  };
+  co_return co_await server.sync_pool->Run(*loop_, std::move(remove));
+}
+
+io::Task<Status> BucketShard::CloseAll() {
+  const auto turn = co_await Turn(&turns_, loop_);
+  Status first;
+  const auto replicas = std::exchange(replicas_, {});
+  for (const auto& [id, replica] : replicas) {
+    const Status closed = co_await CloseReplica(replica, /*clean=*/true);
+    if (!closed.ok()) LogError("bucket did not close cleanly {} {}", id.ToString(), closed.ToString());
+    if (first.ok()) first = closed;
+  }
+  co_return first;
+}
+
+void BucketShard::Refresh(int64_t table_id) {
+  for (const auto& [id, replica] : replicas_) {
+    if (id.table_id != table_id) continue;
+    auto table = options_.tables->Get(table_id);
+    if (table.ok()) replica->SetTable(std::move(*table));
+  }
+}
+
+}  // namespace sluice::tablet

@@ -1,0 +1,78 @@
+#pragma once
+#include <coroutine>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "io/task.h"
+#include "log/file_cache.h"
+#include "tablet/replica.h"
+#include "tablet/scanners.h"
+#include "tablet/tablet_service.h"
+
+namespace sluice::tablet {
+
+/// All replicas that live on one shard.
+///
+/// Threads: confined to the shard's loop.
+class BucketShard {
+ public:
+  struct Options {
+    const TabletOptions* server = nullptr;
+    TableContexts* tables = nullptr;
+    size_t index = 0;  ///< Of the shard.
+  };
+  explicit BucketShard(Options options);
+
+  /// News of a bucket from the coordinator.
+  struct News {
+    types::BucketId id;
+    types::TablePath path;
+    std::string partition_name;
+    Leadership leadership;
+    int64_t recovery_point = log::Log::kScanAll;  ///< Should its log not be open yet.
+  };
+  struct Stop {
+    types::BucketId id;
+    int32_t leader_epoch = 0;
+    bool remove = false;  ///< Its files too.
+  };
+  /// Open the replica when it is new, then take the leadership. Errors: those of the replica and its log.
+  io::Task<Status> Take(News news);
+  /// Close the replica; fine when there is none.
+  io::Task<Status> StopReplica(Stop stop);
+  /// Close everything. Errors: the first one, after all were closed.
+  io::Task<Status> CloseAll();
+
+  /// Errors: kUnknownTableOrBucket.
+  Result<std::shared_ptr<Replica>> Find(const types::BucketId& id) const;
+  std::vector<std::shared_ptr<Replica>> Replicas() const;
+  void Refresh(int64_t table_id);
+
+  Scanners& scanners() { return scanners_; }
+  io::Loop& loop() const { return *loop_; }
+
+ private:
+  // Opens and stops run one after another.
+  class Turn;
+  struct Turns {
+    bool taken = false;
+    std::deque<std::coroutine_handle<>> waiting;
+  };
+
+  io::Task<Status> TakeInTurn(News news);
+  io::Task<Status> CloseReplica(std::shared_ptr<Replica> replica, bool clean);
+  io::Task<Status> RemoveFiles(BucketFolders folders);
+
+  const Options options_;
+  io::Loop* const loop_;
+  log::FileCache log_files_;
+  Scanners scanners_;
+  std::unordered_map<types::BucketId, std::shared_ptr<Replica>> replicas_;
+  Turns turns_;
+};
+
+}  // namespace sluice::tablet

@@ -1,0 +1,52 @@
+#pragma once
+#include "io/payload.h"
+#include "io/task.h"
+#include "io/transport.h"
+#include "tablet/tablet_core.h"
+
+namespace sluice::tablet {
+
+// One coroutine per call of tablet scope: parse, cut by bucket, run on the owner shards, answer. They start on the
+// caller's loop and go on there. Errors of buckets are in the reply; a failed Result is for the whole request.
+
+using Reply = io::Task<Result<io::Payload>>;
+
+Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call);
+
+Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call);
+
+Reply InitWriter(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply NotifyLeaderAndIsr(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply UpdateMetadata(TabletCorePtr core, io::Loop& loop, io::Call call);
+Reply NotifyLakeTableOffset(TabletCorePtr core, io::Loop& loop, io::Call call);
+
+/// Id of a message that has partition_id? and bucket_id.
+template <typename M>
+types::BucketId BucketIdOf(int64_t table_id, const M& message) {
+  types::BucketId id{.table_id = table_id, .bucket = message.bucket_id()};
+  if (message.has_partition_id()) id.partition_id = message.partition_id();
+  return id;
+}
+template <typename M>
+void SetBucket(const types::BucketId& id, M* message) {
+  if (id.partition_id) message->set_partition_id(*id.partition_id);
+  message->set_bucket_id(id.bucket);
+}
+
+/// Errors: kUnsupportedVersion when a client that does not know the new key encoding asks a table that has it.
+inline Status CheckKeyVersion(TabletCore& core, int64_t table_id, int16_t api_version) {
+  if (api_version > 0) return Status::OK();
+  const auto table = core.tables().Get(table_id);
+  if (!table.ok() || !(*table)->needs_new_keys()) return Status::OK();
+  return Error(ErrorCode::kUnsupportedVersion, "client is too old for the keys of table=", (*table)->info().path);
+}
+
+}  // namespace sluice::tablet

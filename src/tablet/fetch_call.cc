@@ -1,0 +1,171 @@
+#include <algorithm>
+
+#include "tablet/calls.h"
+#include "tablet/slice_projection.h"
+#include "wire/frame.h"
+#include "wire/proto/log.pb.h"
+#include "wire/records.h"
+
+namespace sluice::tablet {
+namespace {
+
+constexpr int32_t kDefaultWaitMs = 100;
+constexpr int32_t kMaxWaitMs = 60'000;  // A connection that lost its client is noticed in bounded time.
+// How much more of the log is looked at when only some of its columns are sent.
+constexpr uint64_t kProjectionFactor = 16;
+constexpr uint64_t kProjectionBytesMax = 64 << 20;
+
+struct Wanted {
+  types::BucketId id;
+  int64_t offset = 0;
+  uint64_t bytes_max = 0;
+};
+
+struct Fetch {
+  wire::FetchLogRequest message;
+  std::vector<Wanted> buckets;
+  std::vector<types::BucketId> ids;
+  std::vector<std::vector<int32_t>> positions;  // By bucket; empty = all columns.
+
+  bool follower() const { return message.follower_server_id() >= 0; }
+  // 0 = answer at once.
+  uint64_t min_bytes() const { return message.has_min_bytes() ? std::max(message.min_bytes(), 0) : 0; }
+  std::chrono::milliseconds wait() const {
+    const int32_t wait_ms = message.has_max_wait_ms() ? message.max_wait_ms() : kDefaultWaitMs;
+    return std::chrono::milliseconds(std::clamp(wait_ms, 0, kMaxWaitMs));
+  }
+};
+using FetchPtr = std::shared_ptr<const Fetch>;
+using Parts = std::vector<FetchPart>;
+
+Result<FetchPtr> ParseFetch(const std::string& body) {
+  auto fetch = std::make_shared<Fetch>();
+  ASSIGN_OR_RAISE(fetch->message, wire::ParseMessage<wire::FetchLogRequest>(body));
+  for (const auto& table : fetch->message.tables_req()) {
+    std::vector<int32_t> positions;
+    if (table.projection_pushdown_enabled()) {
+      positions.assign(table.projected_fields().begin(), table.projected_fields().end());
+      if (positions.empty()) return Error(ErrorCode::kInvalidColumnProjection, "projection has no columns");
+    }
+    for (const auto& bucket : table.buckets_req()) {
+      uint64_t bytes_max = static_cast<uint64_t>(std::max(bucket.max_fetch_bytes(), 0));
+      if (!positions.empty()) bytes_max = std::min(bytes_max * kProjectionFactor, kProjectionBytesMax);
+      fetch->buckets.push_back({BucketIdOf(table.table_id(), bucket), bucket.fetch_offset(), bytes_max});
+      fetch->ids.push_back(fetch->buckets.back().id);
+      fetch->positions.push_back(positions);
+    }
+  }
+  return fetch;
+}
+
+FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot, const std::shared_ptr<FetchWait>& wait) {
+  const Wanted& wanted = fetch.buckets[slot];
+  const auto replica = shard.Find(wanted.id);
+  if (!replica.ok()) return {.error = replica.status()};
+  return (*replica)->Fetch(wanted.offset, wanted.bytes_max, fetch.follower(), wait);
+}
+
+// One look at every bucket; those without data wake `wait` when they get some.
+io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch, std::shared_ptr<FetchWait> wait) {
+  const Gather<FetchPart> gather(loop, fetch->ids.size());
+  const auto cut = core->Cut(fetch->ids);
+  for (size_t i = 0; i < cut.size(); ++i) {
+    if (cut[i].empty()) continue;
+    auto work = [fetch, wait, slots = cut[i], gather](BucketShard& shard) {
+      for (const size_t slot : slots) gather.Set(slot, FetchOne(shard, *fetch, slot, wait));
+    };
+    if (core->RunOn(i, cut[i].size() * sizeof(Wanted), std::move(work))) continue;
+    for (const size_t slot : cut[i]) gather.Set(slot, {.error = core->MailboxFull(i)});
+  }
+  co_return co_await gather.Take();
+}
+
+// Whether a reply is due before the time is up. A bucket that is not led here does not end the wait: its client would
+// ask again at once, and again.
+bool IsDue(const Fetch& fetch, const Parts& parts) {
+  if (fetch.min_bytes() == 0) return true;
+  uint64_t bytes = 0;
+  for (const FetchPart& part : parts) {
+    const ErrorCode code = CodeOf(part.error);
+    if (!part.error.ok() && code != ErrorCode::kNotLeaderOrFollower && code != ErrorCode::kUnknownTableOrBucket) {
+      return true;
+    }
+    bytes += part.slice.size_bytes;
+  }
+  return bytes >= fetch.min_bytes();
+}
+
+io::Task<Parts> LookUntilDue(TabletCorePtr core, io::Loop& loop, FetchPtr fetch) {
+  const auto deadline = loop.clock().Monotonic() + fetch->wait();
+  for (;;) {
+    auto wait = std::make_shared<FetchWait>(loop);
+    Parts parts = co_await Look(core, loop, fetch, wait);
+    const auto now = loop.clock().Monotonic();
+    if (IsDue(*fetch, parts) || now >= deadline || core->gate().closed()) co_return parts;
+    // Replicas know the wait weakly; this timer and this frame keep it.
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now) + std::chrono::milliseconds(1);
+    const io::Loop::TimerId timer = loop.After(left, [wait] { wait->Set(false); });
+    const bool woken = co_await *wait;
+    loop.Cancel(timer);
+    if (!woken) co_return parts;
+  }
+}
+
+Result<io::Payload> Whole(const log::Log::Slice& slice) {
+  io::Payload records;
+  for (const auto& range : slice.ranges) records.Add(range);
+  return records;
+}
+
+io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchPtr fetch, size_t slot,
+                                      std::shared_ptr<const FetchPart> part) {
+  const std::vector<int32_t>& positions = fetch->positions[slot];
+  if (positions.empty() || part->slice.size_bytes == 0) co_return Whole(part->slice);
+  uint64_t bytes_max = fetch->buckets[slot].bytes_max / kProjectionFactor;
+  CO_ASSIGN_OR_RETURN(auto projected,
+                      ProjectSlice(part->slice, *part->table, positions, bytes_max, /*may_wait=*/false));
+  if (projected) co_return std::move(*projected);
+  auto project = [fetch, part, slot, bytes_max] {
+    return ProjectSlice(part->slice, *part->table, fetch->positions[slot], bytes_max, /*may_wait=*/true);
+  };
+  CO_ASSIGN_OR_RETURN(auto waited, co_await core->options().read_pool->Run(loop, std::move(project)));
+  co_return std::move(*waited);
+}
+
+}  // namespace
+
+Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
+  CO_ASSIGN_OR_RETURN(const FetchPtr fetch, ParseFetch(call.body));
+  Parts parts = co_await LookUntilDue(core, loop, fetch);
+  uint64_t bytes_left = static_cast<uint64_t>(std::max(fetch->message.max_bytes(), 0));
+  bool any = false;
+  wire::FetchResponseBuilder builder;
+  size_t slot = 0;
+  for (const auto& table : fetch->message.tables_req()) {
+    builder.BeginTable(table.table_id());
+    for (int i = 0; i < table.buckets_req_size(); ++i, ++slot) {
+      const auto part = std::make_shared<const FetchPart>(std::move(parts[slot]));
+      const types::BucketId& id = fetch->ids[slot];
+      Result<io::Payload> records = io::Payload();
+      // Once the reply is full the rest stays for the next one; the first records go whatever their size.
+      if (part->error.ok() && (bytes_left > 0 || !any)) records = co_await Records(core, loop, fetch, slot, part);
+      const Status error = part->error.ok() ? records.status() : part->error;
+      if (!error.ok()) {
+        builder.AddError(id.partition_id, id.bucket, error);
+        continue;
+      }
+      if (any && records->size_bytes() > bytes_left) records = io::Payload();
+      any |= records->size_bytes() > 0;
+      bytes_left -= std::min(bytes_left, records->size_bytes());
+      wire::FetchResponseBuilder::Bucket bucket;
+      bucket.partition_id = id.partition_id;
+      bucket.bucket_id = id.bucket;
+      bucket.high_watermark = part->high_watermark;
+      bucket.records = std::move(*records);
+      builder.AddBucket(std::move(bucket));
+    }
+  }
+  co_return builder.Finish();
+}
+
+}  // namespace sluice::tablet

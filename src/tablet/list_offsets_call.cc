@@ -1,0 +1,34 @@
+#include "tablet/calls.h"
+#include "wire/frame.h"
+#include "wire/proto/log.pb.h"
+
+namespace sluice::tablet {
+
+// Every failure is in its bucket's entry: clients of 0.9.1 wait for ever on a frame error here.
+Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListOffsetsRequest>(call.body));
+  const Gather<Result<int64_t>> gather(loop, static_cast<size_t>(request.bucket_id_size()));
+  for (int i = 0; i < request.bucket_id_size(); ++i) {
+    types::BucketId id{.table_id = request.table_id(), .bucket = request.bucket_id(i)};
+    if (request.has_partition_id()) id.partition_id = request.partition_id();
+    const int32_t type = request.offset_type();
+    const int64_t timestamp_ms = request.starttimestamp();
+    const bool follower = request.follower_server_id() >= 0;
+    core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
+      const auto replica = shard.Find(id);
+      gather.Set(static_cast<size_t>(i), replica.ok() ? (*replica)->OffsetOf(type, timestamp_ms, follower)
+                                                      : Result<int64_t>(replica.status()));
+    });
+  }
+  const auto offsets = co_await gather.Take();
+  wire::ListOffsetsResponse response;
+  for (int i = 0; i < request.bucket_id_size(); ++i) {
+    auto* bucket = response.add_buckets_resp();
+    bucket->set_bucket_id(request.bucket_id(i));
+    wire::SetError(bucket, offsets[i].status());
+    if (offsets[i].ok()) bucket->set_offset(*offsets[i]);
+  }
+  co_return io::Payload(wire::Serialize(response));
+}
+
+}  // namespace sluice::tablet

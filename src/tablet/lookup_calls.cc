@@ -1,0 +1,125 @@
+// Reads of keys that answer at once: LOOKUP, PREFIX_LOOKUP, and row counts.
+#include "tablet/calls.h"
+#include "wire/frame.h"
+#include "wire/proto/kv.pb.h"
+
+namespace sluice::tablet {
+namespace {
+
+using Keys = std::vector<std::string_view>;
+
+template <typename Bucket>
+Keys KeysOf(const Bucket& bucket) {
+  return {bucket.keys().begin(), bucket.keys().end()};
+}
+
+using Found = Result<std::vector<std::optional<std::string>>>;
+using FoundLists = Result<std::vector<std::vector<std::string>>>;
+
+Result<kv::KvTablet*> KeysOn(BucketShard& shard, const types::BucketId& id) {
+  ASSIGN_OR_RAISE(const auto replica, shard.Find(id));
+  return replica->Keys();
+}
+
+// Keys that are not in memory are read on the pool first, so that the shard never waits for the device.
+io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId id,
+                        std::shared_ptr<const wire::LookupRequest> request, size_t slot, Gather<Found> gather) {
+  const Keys keys = KeysOf(request->buckets_req(static_cast<int>(slot)));
+  auto tablet = KeysOn(*shard, id);
+  if (tablet.ok() && !(*tablet)->IsCached(keys)) {
+    auto warm = (*tablet)->Warm({keys.begin(), keys.end()});
+    const Status warmed = co_await core->options().read_pool->Run(shard->loop(), std::move(warm));
+    tablet = KeysOn(*shard, id);  // It may have gone meanwhile.
+    if (!warmed.ok()) tablet = warmed;
+  }
+  gather.Set(slot, tablet.ok() ? (*tablet)->Lookup(keys) : Found(tablet.status()));
+}
+
+}  // namespace
+
+Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
+  auto request = std::make_shared<wire::LookupRequest>();
+  CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::LookupRequest>(call.body));
+  CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
+  if (request->insert_if_not_exists()) {
+    co_return Error(ErrorCode::kUnsupportedVersion, "lookups that insert are not supported table_id=", request->table_id());
+  }
+  const auto& buckets = request->buckets_req();
+  const Gather<Found> gather(loop, static_cast<size_t>(buckets.size()));
+  for (int i = 0; i < buckets.size(); ++i) {
+    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
+    const auto slot = static_cast<size_t>(i);
+    const bool posted = core->RunOn(core->ShardOf(id), buckets[i].ByteSizeLong(), [=](BucketShard& shard) {
+      io::Spawn(LookupOn(core, &shard, id, request, slot, gather));
+    });
+    if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
+  }
+  auto parts = co_await gather.Take();
+  wire::LookupResponse response;
+  for (int i = 0; i < buckets.size(); ++i) {
+    auto* bucket = response.add_buckets_resp();
+    SetBucket(BucketIdOf(request->table_id(), buckets[i]), bucket);
+    wire::SetError(bucket, parts[i].status());
+    if (!parts[i].ok()) continue;
+    for (auto& value : *parts[i]) {
+      wire::PbValue* out = bucket->add_values();
+      if (value) out->set_values(std::move(*value));
+    }
+  }
+  co_return io::Payload(wire::Serialize(response));
+}
+
+Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
+  auto request = std::make_shared<wire::PrefixLookupRequest>();
+  CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::PrefixLookupRequest>(call.body));
+  CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
+  const auto& buckets = request->buckets_req();
+  const Gather<FoundLists> gather(loop, static_cast<size_t>(buckets.size()));
+  for (int i = 0; i < buckets.size(); ++i) {
+    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
+    const auto slot = static_cast<size_t>(i);
+    const bool posted = core->RunOn(core->ShardOf(id), buckets[i].ByteSizeLong(), [=](BucketShard& shard) {
+      const auto tablet = KeysOn(shard, id);
+      const Keys prefixes = KeysOf(request->buckets_req(i));
+      gather.Set(slot, tablet.ok() ? (*tablet)->PrefixLookup(prefixes) : FoundLists(tablet.status()));
+    });
+    if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
+  }
+  auto parts = co_await gather.Take();
+  wire::PrefixLookupResponse response;
+  for (int i = 0; i < buckets.size(); ++i) {
+    auto* bucket = response.add_buckets_resp();
+    SetBucket(BucketIdOf(request->table_id(), buckets[i]), bucket);
+    wire::SetError(bucket, parts[i].status());
+    if (!parts[i].ok()) continue;
+    for (auto& values : *parts[i]) {
+      wire::PbValueList* list = bucket->add_value_lists();
+      for (auto& value : values) list->add_values(std::move(value));
+    }
+  }
+  co_return io::Payload(wire::Serialize(response));
+}
+
+Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::GetTableStatsRequest>(call.body));
+  const auto& buckets = request.buckets_req();
+  const Gather<Result<int64_t>> gather(loop, static_cast<size_t>(buckets.size()));
+  for (int i = 0; i < buckets.size(); ++i) {
+    const types::BucketId id = BucketIdOf(request.table_id(), buckets[i]);
+    core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
+      const auto replica = shard.Find(id);
+      gather.Set(static_cast<size_t>(i), replica.ok() ? (*replica)->RowCount() : Result<int64_t>(replica.status()));
+    });
+  }
+  const auto counts = co_await gather.Take();
+  wire::GetTableStatsResponse response;
+  for (int i = 0; i < buckets.size(); ++i) {
+    auto* bucket = response.add_buckets_resp();
+    SetBucket(BucketIdOf(request.table_id(), buckets[i]), bucket);
+    wire::SetError(bucket, counts[i].status());
+    if (counts[i].ok()) bucket->set_row_count(*counts[i]);
+  }
+  co_return io::Payload(wire::Serialize(response));
+}
+
+}  // namespace sluice::tablet

@@ -1,0 +1,178 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "io/task.h"
+#include "kv/kv_tablet.h"
+#include "log/log.h"
+#include "tablet/bucket_folders.h"
+#include "tablet/log_sync.h"
+#include "tablet/table_context.h"
+#include "tablet/tablet_service.h"
+#include "types/ids.h"
+#include "wire/kv_batch.h"
+
+namespace sluice::tablet {
+
+/// What the coordinator decided about a bucket. Epochs start at 0 and only grow.
+struct Leadership {
+  int32_t leader = -1;  ///< Server id.
+  int32_t leader_epoch = 0;
+  int32_t bucket_epoch = 0;
+  std::vector<int32_t> isr;
+};
+
+/// Lake progress of a bucket, as the coordinator tells it.
+struct LakeOffsets {
+  int64_t snapshot_id = -1;
+  int64_t end_offset = -1;  ///< Exclusive; -1 = nothing is tiered.
+};
+
+/// A fetch that waits for data in any of its buckets. Woken at most once.
+using FetchWait = io::Completion<bool>;
+
+/// What one bucket answers to a fetch: where its bytes lie.
+struct FetchPart {
+  Status error;
+  log::Log::Slice slice;
+  int64_t high_watermark = 0;
+  TableContextPtr table;
+};
+
+/// One bucket on this server: its log, its keys when it is of a primary-key table and leads, its high watermark and
+/// those who wait for it.
+///
+/// Invariants: start <= high watermark <= log end; a key read shows nothing at or above the high watermark, and
+/// everything below it.
+/// Threads: confined to the bucket's shard. Lifetime: shared by the shard's map and by what runs; after Close every
+/// call fails with kUnknownTableOrBucket.
+class Replica : public std::enable_shared_from_this<Replica> {
+ public:
+  struct Options {
+    const TabletOptions* server = nullptr;
+    io::Loop* loop = nullptr;             ///< Of the shard.
+    log::FileCache* log_files = nullptr;  ///< Of the shard.
+    types::BucketId id;
+    BucketFolders folders;
+    TableContextPtr table;
+    int64_t recovery_point = log::Log::kScanAll;
+  };
+
+  /// Open or create the log. The replica is a follower until it is told otherwise.
+  static Result<std::shared_ptr<Replica>> Open(Options options);
+
+  /// Take a leadership that CheckEpochs accepted. A new leader of a primary-key table brings its keys up to the log's
+  /// end first. Errors: kKvStorage, kCorruptRecord; the replica leads nothing then.
+  static io::Task<Status> Take(std::shared_ptr<Replica> self, Leadership leadership);
+  /// Errors: kInvalidUpdateVersion, kFencedLeaderEpoch for news that is older than what is known.
+  Status CheckEpochs(int32_t leader_epoch, int32_t bucket_epoch) const;
+  /// Errors: kNotLeaderOrFollower.
+  Status CheckLeader() const;
+
+  /// Append batches that a client sent to a log table. Errors: kInvalidTable for a primary-key table or a NULL where
+  /// none may be; kSchemaNotExist; kCorruptRecord; those of the log.
+  Result<log::Log::Appended> Append(std::string_view records);
+  /// One or several KV batches of a client, and whom to tell the log's end after their changelog.
+  struct Put {
+    std::shared_ptr<const std::string> owner;  ///< Keeps `records` alive.
+    std::string_view records;
+    std::vector<int> target_columns;
+    bool overwrite = false;
+    std::function<void(Result<int64_t> end_offset)> done;
+    std::vector<wire::KvBatchView> batches;  ///< Of `records`; StartPut fills it.
+  };
+  /// Run a put after those before it: its changelog is appended, then it is visible. When keys must be read from the
+  /// device the puts of this bucket wait in line.
+  /// Errors (through `done`): as KvTablet::Prepare and Append; kStorageBackpressure when the line is full.
+  void StartPut(Put put);
+
+  /// Call `done` once everything below `offset` is replicated. Errors: kRequestTimeOut.
+  void WhenReplicated(int64_t offset, std::chrono::milliseconds timeout, std::function<void(Status)> done);
+
+  /// Find what a fetch from `offset` gets (-2 = earliest). When there is nothing yet, `wait` is woken by new data.
+  FetchPart Fetch(int64_t offset, uint64_t bytes_max, bool follower, const std::shared_ptr<FetchWait>& wait);
+  /// LIST_OFFSETS. Errors: kInvalidTimestamp.
+  Result<int64_t> OffsetOf(int32_t offset_type, int64_t timestamp_ms, bool follower);
+
+  /// The keys, which only a leader has. Errors: kNonPrimaryKeyTable, kNotLeaderOrFollower.
+  Result<kv::KvTablet*> Keys();
+  /// Live rows: of the log, or keys. Errors: kInvalidTable when they are not counted.
+  Result<int64_t> RowCount();
+
+  void SetTable(TableContextPtr table);
+  void SetLakeOffsets(LakeOffsets offsets);
+  /// Delete what has expired.
+  void Retain();
+  /// Make the log a checkpoint; does nothing while one is under way or nothing changed.
+  static io::Task<void> Checkpoint(std::shared_ptr<Replica> self);
+  /// Wake every fetch, as when the server stops.
+  void WakeFetches();
+
+  /// Stop for good. A clean close brings everything to the device; else only memory is let go.
+  static io::Task<Status> Close(std::shared_ptr<Replica> self, bool clean);
+
+  const types::BucketId& id() const { return options_.id; }
+  const BucketFolders& folders() const { return options_.folders; }
+  const TableContextPtr& table() const { return options_.table; }
+  const log::Log& log() const { return *log_; }
+  const Leadership& leadership() const { return leadership_; }
+  bool leading() const { return role_ == Role::kLeader; }
+  BucketStatus status() const;
+
+ private:
+  enum class Role { kFollower, kBecomingLeader, kLeader, kClosed };
+  struct Waiter {
+    int64_t offset;
+    std::function<void(Status)> done;
+  };
+
+  explicit Replica(Options options) : options_(std::move(options)), log_sync_(*options_.server->files, options_.folders.log) {}
+
+  Status CheckBatch(const wire::LogBatchView& batch) const;
+  /// Move the high watermark as far as replication and visibility allow, and wake those who waited.
+  void Advance();
+
+  io::Task<Status> OpenKeys();
+  kv::KvOptions MakeKvOptions();
+  io::Task<Status> Replay();
+
+  void RunPuts();
+  std::vector<std::string_view> FrontKeys() const;
+  void RunFrontPut();
+  Result<int64_t> RunPut(const Put& put);
+  Result<int64_t> RunPutBatch(const wire::KvBatchView& batch, const Put& put);
+  void FailPuts(const Status& error);
+
+  Options options_;
+  std::unique_ptr<log::Log> log_;
+  LogSync log_sync_;
+  std::unique_ptr<kv::KvTablet> keys_;  // Null unless this leads a primary-key table.
+  Role role_ = Role::kFollower;
+  Leadership leadership_;
+  int64_t end_offset_at_election_ = 0;
+  LakeOffsets lake_;
+
+  std::deque<Put> puts_;  // Waiting in line, oldest first.
+  size_t puts_bytes_ = 0;
+  bool warming_ = false;  // The front of the line waits for the read pool.
+
+  std::vector<std::shared_ptr<Waiter>> waiters_;  // For replication.
+  struct WaitingFetch {
+    int64_t offset;  // Wakes when the bound its reader sees passes this.
+    bool follower;
+    std::weak_ptr<FetchWait> wait;
+  };
+  std::vector<WaitingFetch> fetches_;
+  size_t fetches_swept_ = 0;  // Size after the last removal of those who gave up.
+  bool checkpointing_ = false;
+  size_t flushes_running_ = 0;
+};
+
+}  // namespace sluice::tablet

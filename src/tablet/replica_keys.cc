@@ -1,0 +1,185 @@
+// The part of a replica that a primary-key table adds: its keys, and the puts that change them.
+#include "base/log.h"
+#include "tablet/replica.h"
+#include "wire/kv_batch.h"
+#include "wire/log_batch.h"
+
+namespace sluice::tablet {
+namespace {
+
+constexpr uint64_t kReplayBytes = 4 << 20;  // Of the log, read at a time.
+
+// Batches of a put request laid end to end.
+Result<std::vector<wire::KvBatchView>> ParseBatches(std::string_view records) {
+  std::vector<wire::KvBatchView> batches;
+  while (!records.empty()) {
+    ASSIGN_OR_RAISE(auto batch, wire::KvBatchView::Parse(records));
+    records.remove_prefix(batch.bytes().size());
+    batches.push_back(std::move(batch));
+  }
+  if (batches.empty()) return Corrupt("put has no batch");
+  return batches;
+}
+
+}  // namespace
+
+Result<kv::KvTablet*> Replica::Keys() {
+  ARROW_RETURN_NOT_OK(CheckLeader());
+  if (keys_ == nullptr) {
+    return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", options_.table->info().path);
+  }
+  return keys_.get();
+}
+
+Result<int64_t> Replica::RowCount() {
+  ARROW_RETURN_NOT_OK(CheckLeader());
+  return keys_ != nullptr ? keys_->RowCount() : log_->high_watermark() - log_->start_offset();
+}
+
+kv::KvOptions Replica::MakeKvOptions() {
+  const TabletOptions& server = *options_.server;
+  kv::KvOptions options;
+  options.folder = options_.folders.kv;
+  options.bucket = id();
+  options.table = options_.table->info();
+  options.schema_of = [table = options_.table](int32_t schema_id) { return table->SchemaOf(schema_id); };
+  options.stores = server.key_stores;
+  options.loop = options_.loop;
+  options.flush_pool = server.flush_pool;
+  options.write_back_bytes_max = server.write_back_bytes_max;
+  // The tablet waits for its flush before it goes, and it is ours.
+  options.before_flush = [this](int64_t below_offset) { return log_sync_.Run(below_offset); };
+  return options;
+}
+
+io::Task<Status> Replica::OpenKeys() {
+  auto self = shared_from_this();
+  // Opening a store reads files. Nothing else touches the tablet before this is done.
+  auto open = [kv_options = MakeKvOptions()] { return kv::KvTablet::Open(kv_options); };
+  CO_ASSIGN_OR_RETURN(keys_, co_await options_.server->read_pool->Run(*options_.loop, open));
+  if (keys_->log_offset() > log_->end_offset()) {
+    // Only a power loss that took synced bytes can do this; the log is the truth.
+    LogWarn("keys are ahead of their log and are built anew keys={} log_end={} {}", keys_->log_offset(),
+            log_->end_offset(), id().ToString());
+    keys_.reset();
+    CO_RETURN_NOT_OK(options_.server->key_stores->Remove(options_.folders.kv));
+    CO_ASSIGN_OR_RETURN(keys_, co_await options_.server->read_pool->Run(*options_.loop, open));
+  }
+  if (keys_->log_offset() < log_->start_offset()) {
+    co_return Error(ErrorCode::kKvStorage, "the log no longer reaches back to where the keys end keys=",
+                    keys_->log_offset(), " log_start=", log_->start_offset(), " ", id());
+  }
+  co_return co_await Replay();
+}
+
+io::Task<Status> Replica::Replay() {
+  auto self = shared_from_this();
+  while (keys_->log_offset() < log_->end_offset()) {
+    CO_ASSIGN_OR_RETURN(const auto slice,
+                        log_->Read(keys_->log_offset(), kReplayBytes, log_->end_offset(), /*at_least_one=*/true));
+    auto payload = std::make_shared<io::Payload>();
+    for (const auto& range : slice.ranges) payload->Add(range);
+    auto read = [payload] { return payload->Flatten(); };
+    CO_ASSIGN_OR_RETURN(const std::string records, co_await options_.server->read_pool->Run(*options_.loop, read));
+    wire::LogBatchIterator batches(records);
+    for (;;) {
+      CO_ASSIGN_OR_RETURN(const auto batch, batches.Next());
+      if (!batch) break;
+      CO_RETURN_NOT_OK(keys_->Replay(*batch));
+    }
+  }
+  co_return Status::OK();
+}
+
+void Replica::StartPut(Put put) {
+  if (const auto keys = Keys(); !keys.ok()) return put.done(keys.status());
+  auto batches = ParseBatches(put.records);
+  if (!batches.ok()) return put.done(batches.status());
+  put.batches = std::move(*batches);
+  if (!puts_.empty() && puts_bytes_ + put.records.size() > options_.server->waiting_puts_bytes_max) {
+    return put.done(Error(ErrorCode::kStorageBackpressure, "too many puts wait for reads ", id()));
+  }
+  puts_bytes_ += put.records.size();
+  puts_.push_back(std::move(put));
+  RunPuts();
+}
+
+void Replica::RunPuts() {
+  while (!puts_.empty() && !warming_) {
+    const auto keys = FrontKeys();
+    if (keys_->IsCached(keys)) {
+      RunFrontPut();
+      continue;
+    }
+    // Bring the keys into memory, then run this put whatever the cache says then.
+    auto warm = keys_->Warm({keys.begin(), keys.end()});
+    warming_ = options_.server->read_pool->TryPost([self = shared_from_this(), warm = std::move(warm)] {
+      const Status warmed = warm();  // An error shows again when the put itself reads.
+      self->options_.loop->Post([self] {
+        self->warming_ = false;
+        if (!self->puts_.empty()) self->RunFrontPut();
+        self->RunPuts();
+      });
+    });
+    if (!warming_) FailPuts(Error(ErrorCode::kStorageBackpressure, "the read pool is full ", id()));
+  }
+}
+
+std::vector<std::string_view> Replica::FrontKeys() const {
+  std::vector<std::string_view> keys;
+  for (const auto& batch : puts_.front().batches) {
+    for (const auto& record : batch.records()) keys.push_back(record.key);
+  }
+  return keys;
+}
+
+void Replica::RunFrontPut() {
+  const Put put = std::move(puts_.front());
+  puts_.pop_front();
+  puts_bytes_ -= put.records.size();
+  put.done(RunPut(put));
+}
+
+void Replica::FailPuts(const Status& error) {
+  puts_bytes_ = 0;
+  for (const Put& put : std::exchange(puts_, {})) put.done(error);
+}
+
+Result<int64_t> Replica::RunPut(const Put& put) {
+  ARROW_RETURN_NOT_OK(Keys().status());
+  Result<int64_t> end_offset = log_->end_offset();
+  for (size_t i = 0; i < put.batches.size() && end_offset.ok(); ++i) end_offset = RunPutBatch(put.batches[i], put);
+  Advance();  // Also when a later batch failed: the ones before it stand.
+  return end_offset;
+}
+
+Result<int64_t> Replica::RunPutBatch(const wire::KvBatchView& batch, const Put& put) {
+  if (batch.header().schema_id < 0 || batch.header().schema_id > options_.table->info().schema_id) {
+    return Error(ErrorCode::kSchemaNotExist, "kv batch of an unknown schema schema_id=", batch.header().schema_id, " ",
+                 id());
+  }
+  ASSIGN_OR_RAISE(auto prepared, keys_->Prepare(batch, put.target_columns, put.overwrite));
+  wire::LogBatchOptions options = options_.table->batch_options();
+  options.writer_id = batch.header().writer_id;
+  options.batch_sequence = batch.header().batch_sequence;
+  if (prepared.changes.empty() && options.writer_id < 0) {
+    // Nothing changed and no sequence to remember: no offset is spent on it.
+    keys_->Abort(std::move(prepared));
+    return log_->end_offset();
+  }
+  const auto changelog = keys_->BuildChangelog(prepared, options);
+  if (!changelog.ok()) {
+    keys_->Abort(std::move(prepared));
+    return changelog.status();
+  }
+  const auto appended = log_->AppendAsLeader(*changelog, leadership_.leader_epoch);
+  if (!appended.ok() || appended->duplicate) {
+    keys_->Abort(std::move(prepared));  // A repeated batch is in the keys already.
+    ARROW_RETURN_NOT_OK(appended.status());
+    return appended->last_offset + 1;
+  }
+  keys_->Commit(std::move(prepared), appended->base_offset, appended->last_offset + 1);
+  return appended->last_offset + 1;
+}
+
+}  // namespace sluice::tablet

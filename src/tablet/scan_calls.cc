@@ -1,0 +1,183 @@
+// Scans of a bucket: LIMIT_SCAN and the sessions of SCAN_KV.
+#include <algorithm>
+
+#include "tablet/calls.h"
+#include "wire/frame.h"
+#include "wire/kv_batch.h"
+#include "wire/proto/kv.pb.h"
+#include "wire/records.h"
+
+namespace sluice::tablet {
+namespace {
+
+constexpr uint64_t kLimitScanBytesMax = 64 << 20;
+constexpr int32_t kScanBytesMax = 10 << 20;  // kv.scanner.max-batch-size
+
+// The last `limit` rows of a log, whole batches.
+Result<io::Payload> LastRows(Replica& replica, int64_t limit) {
+  ARROW_RETURN_NOT_OK(replica.CheckLeader());
+  const int64_t high_watermark = replica.log().high_watermark();
+  const int64_t from = std::max(replica.log().start_offset(), high_watermark - limit);
+  const FetchPart part = replica.Fetch(from, kLimitScanBytesMax, /*follower=*/false, nullptr);
+  ARROW_RETURN_NOT_OK(part.error);
+  if (part.slice.next_offset < high_watermark) {
+    return Error(ErrorCode::kRecordTooLarge, "limit scan would answer too much limit=", limit, " ", replica.id());
+  }
+  io::Payload records;
+  for (const auto& range : part.slice.ranges) records.Add(range);
+  return records;
+}
+
+Result<io::Payload> LimitScanOn(BucketShard& shard, const types::BucketId& id, int32_t limit) {
+  ASSIGN_OR_RAISE(const auto replica, shard.Find(id));
+  if (!replica->table()->has_primary_key()) {
+    ASSIGN_OR_RAISE(auto records, LastRows(*replica, limit));
+    return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
+  }
+  ASSIGN_OR_RAISE(const auto tablet, replica->Keys());
+  ASSIGN_OR_RAISE(const auto values, tablet->LimitScan(static_cast<size_t>(limit)));
+  return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(wire::BuildValueBatch(values)));
+}
+
+// One call of a session, on the bucket's shard.
+struct ScanCall {
+  std::string scanner_id;
+  types::BucketId bucket;  // When it opens one.
+  int64_t limit = 0;       // 0 = none.
+  int32_t sequence = 0;
+  size_t bytes_max = 0;
+};
+
+struct Scanned {
+  std::string scanner_id;  // Empty once the session is over.
+  std::string records;
+  std::optional<int64_t> log_offset;  // In the first answer.
+};
+
+Status Malformed(std::string_view problem) { return Error(ErrorCode::kInvalidScanRequest, problem); }
+
+Result<std::shared_ptr<Scanner>> OpenScanner(BucketShard& shard, const ScanCall& call) {
+  ASSIGN_OR_RAISE(const auto replica, shard.Find(call.bucket));
+  ASSIGN_OR_RAISE(const auto tablet, replica->Keys());
+  ARROW_RETURN_NOT_OK(shard.scanners().CheckRoom(call.bucket));
+  auto scanner = std::make_shared<Scanner>();
+  scanner->bucket = call.bucket;
+  scanner->rows_left = call.limit > 0 ? call.limit : INT64_MAX;
+  ASSIGN_OR_RAISE(scanner->scan, tablet->OpenScan());
+  return scanner;
+}
+
+Result<std::shared_ptr<Scanner>> FindScanner(BucketShard& shard, const ScanCall& call) {
+  ASSIGN_OR_RAISE(auto scanner, shard.scanners().Find(call.scanner_id));
+  if (scanner->busy) return Malformed("scanner has a call under way");
+  if (call.sequence != scanner->last_sequence + 1) {
+    return Error(ErrorCode::kInvalidScanRequest, "scan call is out of order call_seq_id=", call.sequence,
+                 " expected=", scanner->last_sequence + 1);
+  }
+  return scanner;
+}
+
+io::Task<Result<Scanned>> Scan(TabletCorePtr core, BucketShard* shard, ScanCall call) {
+  const bool opens = call.scanner_id.empty();
+  auto opened = opens ? OpenScanner(*shard, call) : FindScanner(*shard, call);
+  CO_ASSIGN_OR_RETURN(const std::shared_ptr<Scanner> scanner, std::move(opened));
+  Scanned out;
+  out.scanner_id = opens ? shard->scanners().Add(scanner) : call.scanner_id;
+  if (opens) out.log_offset = scanner->scan->log_offset();
+  scanner->busy = true;
+  auto next = [scanner, bytes_max = call.bytes_max] { return scanner->scan->Next(bytes_max); };
+  auto values = co_await core->options().read_pool->Run(shard->loop(), std::move(next));
+  scanner->busy = false;
+  scanner->last_sequence = call.sequence;
+  scanner->used_at = core->options().clock->Monotonic();
+  if (!values.ok()) {
+    shard->scanners().Remove(out.scanner_id);
+    co_return values.status();
+  }
+  if (static_cast<int64_t>(values->size()) > scanner->rows_left) values->resize(scanner->rows_left);
+  scanner->rows_left -= static_cast<int64_t>(values->size());
+  out.records = wire::BuildValueBatch(*values);
+  if (scanner->scan->done() || scanner->rows_left == 0) {
+    shard->scanners().Remove(out.scanner_id);
+    out.scanner_id.clear();
+  }
+  co_return out;
+}
+
+io::Task<void> ScanOn(TabletCorePtr core, BucketShard* shard, ScanCall call, Gather<Result<Scanned>> gather) {
+  gather.Set(0, co_await Scan(std::move(core), shard, std::move(call)));
+}
+
+Result<ScanCall> CheckScan(const wire::ScanKvRequest& request) {
+  if (request.has_scanner_id() == request.has_bucket_scan_req()) {
+    return Malformed("scan names either a scanner or a bucket");
+  }
+  ScanCall call;
+  call.scanner_id = request.scanner_id();
+  call.sequence = request.call_seq_id();
+  if (request.batch_size_bytes() <= 0) return Malformed("scan needs a batch size");
+  call.bytes_max = static_cast<size_t>(std::min(request.batch_size_bytes(), kScanBytesMax));
+  if (!request.has_bucket_scan_req()) {
+    if (call.scanner_id.empty()) return Malformed("scanner id is empty");
+    return call;
+  }
+  if (call.sequence != 0) return Malformed("first scan call has sequence 0");
+  call.bucket = BucketIdOf(request.bucket_scan_req().table_id(), request.bucket_scan_req());
+  call.limit = request.bucket_scan_req().limit();
+  return call;
+}
+
+io::Task<Result<Scanned>> RunScan(TabletCorePtr core, io::Loop& loop, ScanCall call) {
+  size_t index = core->ShardOf(call.bucket);
+  if (!call.scanner_id.empty()) {
+    CO_ASSIGN_OR_RETURN(index, Scanners::ShardOf(call.scanner_id, core->shard_count()));
+  }
+  const Gather<Result<Scanned>> gather(loop, 1);
+  core->PostTo(index, [core, call, gather](BucketShard& shard) { io::Spawn(ScanOn(core, &shard, call, gather)); });
+  auto scanned = co_await gather.Take();
+  co_return std::move(scanned[0]);
+}
+
+// An unknown scanner is fine: it may have ended by itself.
+void CloseScanner(TabletCore& core, const std::string& id) {
+  const auto index = Scanners::ShardOf(id, core.shard_count());
+  if (index.ok()) core.PostTo(*index, [id](BucketShard& shard) { shard.scanners().Remove(id); });
+}
+
+}  // namespace
+
+Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::LimitScanRequest>(call.body));
+  const types::BucketId id = BucketIdOf(request.table_id(), request);
+  const int32_t limit = std::max(request.limit(), 0);
+  const Gather<Result<io::Payload>> gather(loop, 1);
+  core->PostTo(core->ShardOf(id), [=](BucketShard& shard) { gather.Set(0, LimitScanOn(shard, id, limit)); });
+  auto answers = co_await gather.Take();
+  if (answers[0].ok()) co_return std::move(answers[0]);
+  wire::LimitScanResponse response;
+  wire::SetError(&response, answers[0].status());
+  co_return io::Payload(wire::Serialize(response));
+}
+
+Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
+  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ScanKvRequest>(call.body));
+  wire::ScanKvResponse response;
+  if (request.close_scanner() && request.has_scanner_id()) {
+    CloseScanner(*core, request.scanner_id());
+    response.set_has_more_results(false);
+    co_return io::Payload(wire::Serialize(response));
+  }
+  Result<ScanCall> checked = CheckScan(request);
+  Result<Scanned> scanned = checked.ok() ? Result<Scanned>(Scanned()) : Result<Scanned>(checked.status());
+  if (checked.ok()) scanned = co_await RunScan(core, loop, *checked);
+  wire::SetError(&response, scanned.status());
+  if (scanned.ok()) {
+    if (!scanned->scanner_id.empty()) response.set_scanner_id(scanned->scanner_id);
+    response.set_has_more_results(!scanned->scanner_id.empty());
+    response.set_records(std::move(scanned->records));
+    if (scanned->log_offset) response.set_log_offset(*scanned->log_offset);
+  }
+  co_return io::Payload(wire::Serialize(response));
+}
+
+}  // namespace sluice::tablet

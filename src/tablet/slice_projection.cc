@@ -1,0 +1,113 @@
+#include "tablet/slice_projection.h"
+
+#include <map>
+
+#include "io/file.h"
+#include "wire/log_batch.h"
+#include "wire/projection.h"
+
+namespace sluice::tablet {
+namespace {
+
+constexpr uint64_t kFrontBytes = 4096;    // Read first; most heads fit.
+constexpr uint64_t kCopyBytes = 32 << 10;  // Smaller column ranges are copied: one more system call costs as much.
+
+// A read that the page cache could not serve, told apart from errors by a status of its own.
+Status MustWait() { return Status::Cancelled("not in the page cache"); }
+
+class Projection {
+ public:
+  Projection(const TableContext& table, const std::vector<int32_t>& positions, bool may_wait)
+      : table_(table), positions_(positions), may_wait_(may_wait) {}
+
+  // Add the projected batch at `position_bytes`; returns the batch's size in the file.
+  Result<uint64_t> AddBatch(const io::Payload::FileRange& range, uint64_t position_bytes) {
+    const uint64_t room = range.position_bytes + range.size_bytes - position_bytes;
+    ASSIGN_OR_RAISE(std::string front, Read(*range.file, position_bytes, std::min(room, kFrontBytes)));
+    for (;;) {
+      ASSIGN_OR_RAISE(const uint64_t needed, wire::BatchProjector::FrontBytes(front));
+      if (needed <= front.size()) break;
+      if (needed > room) return Corrupt("log batch ends early file=", range.file->path(), " position=", position_bytes);
+      ASSIGN_OR_RAISE(front, Read(*range.file, position_bytes, needed));
+    }
+    ASSIGN_OR_RAISE(const auto header, wire::ParseLogBatchHeader(front));
+    if (header.size_bytes() > room) return Corrupt("log batch ends early file=", range.file->path());
+    ASSIGN_OR_RAISE(const wire::BatchProjector* projector, ProjectorOf(header.schema_id));
+    ASSIGN_OR_RAISE(auto projected, projector->Project(front));
+    memory_ += projected.head;
+    for (const auto& part : projected.ranges) ARROW_RETURN_NOT_OK(AddRange(range, position_bytes, part));
+    return header.size_bytes();
+  }
+
+  uint64_t size_bytes() const { return out_.size_bytes() + memory_.size(); }
+  io::Payload Finish() {
+    FlushMemory();
+    return std::move(out_);
+  }
+
+ private:
+  Status AddRange(const io::Payload::FileRange& range, uint64_t batch_bytes, const wire::ProjectedBatch::Range& part) {
+    const uint64_t position = batch_bytes + part.position_bytes;
+    if (part.size_bytes <= kCopyBytes) {
+      ASSIGN_OR_RAISE(const std::string bytes, Read(*range.file, position, part.size_bytes));
+      memory_ += bytes;
+      return Status::OK();
+    }
+    FlushMemory();
+    out_.Add(io::Payload::FileRange{range.file, position, part.size_bytes});
+    return Status::OK();
+  }
+
+  void FlushMemory() { out_.Add(std::exchange(memory_, {})); }
+
+  Result<std::string> Read(const io::File& file, uint64_t position_bytes, uint64_t size) const {
+    std::string bytes(size, '\0');
+    if (may_wait_) {
+      ASSIGN_OR_RAISE(const size_t read, file.ReadAt(position_bytes, size, bytes.data()));
+      if (read < size) return Corrupt("log file ends early file=", file.path(), " position=", position_bytes);
+      return bytes;
+    }
+    ASSIGN_OR_RAISE(const bool cached, file.TryReadAt(position_bytes, size, bytes.data()));
+    if (!cached) return MustWait();
+    return bytes;
+  }
+
+  Result<const wire::BatchProjector*> ProjectorOf(int16_t schema_id) {
+    const auto found = projectors_.find(schema_id);
+    if (found != projectors_.end()) return &found->second;
+    ASSIGN_OR_RAISE(const auto schema, table_.ArrowSchemaOf(schema_id));
+    ASSIGN_OR_RAISE(auto projector, wire::BatchProjector::Make(*schema, positions_));
+    return &projectors_.emplace(schema_id, std::move(projector)).first->second;
+  }
+
+  const TableContext& table_;
+  const std::vector<int32_t>& positions_;
+  const bool may_wait_;
+  std::map<int16_t, wire::BatchProjector> projectors_;
+  io::Payload out_;
+  std::string memory_;  // What comes after out_.
+};
+
+}  // namespace
+
+Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice, const TableContext& table,
+                                                const std::vector<int32_t>& positions, uint64_t bytes_max,
+                                                bool may_wait) {
+  if (!table.arrow_log()) {
+    return Error(ErrorCode::kInvalidColumnProjection, "only ARROW logs can be projected table=", table.info().path);
+  }
+  Projection projection(table, positions, may_wait);
+  for (const auto& range : slice.ranges) {
+    const uint64_t end = range.position_bytes + range.size_bytes;
+    for (uint64_t at = range.position_bytes; at < end;) {
+      if (projection.size_bytes() >= bytes_max) return projection.Finish();
+      const auto size = projection.AddBatch(range, at);
+      if (size.status().IsCancelled()) return std::nullopt;
+      ARROW_RETURN_NOT_OK(size.status());
+      at += *size;
+    }
+  }
+  return projection.Finish();
+}
+
+}  // namespace sluice::tablet

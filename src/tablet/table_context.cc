@@ -1,0 +1,116 @@
+#include "tablet/table_context.h"
+
+#include <arrow/type.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace sluice::tablet {
+namespace {
+
+std::string Lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+Status Unreadable(const std::string& key, std::string_view value) {
+  return Error(ErrorCode::kInvalidConfig, "table option cannot be read key=", key, " value=", value);
+}
+
+Result<wire::ArrowCompression> CompressionOf(const std::string& name) {
+  if (name == "none") return wire::ArrowCompression::kNone;
+  if (name == "lz4_frame") return wire::ArrowCompression::kLz4Frame;
+  if (name == "zstd") return wire::ArrowCompression::kZstd;
+  return Unreadable("table.log.arrow.compression.type", name);
+}
+
+}  // namespace
+
+Result<int64_t> ParseDurationMs(std::string_view text) {
+  int64_t amount = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  std::string unit(end, text.data() + text.size());
+  std::erase(unit, ' ');
+  static const std::map<std::string, int64_t> kUnits = {
+      {"", 1},          {"ms", 1},          {"milli", 1},        {"millis", 1},        {"s", 1000},
+      {"sec", 1000},    {"second", 1000},   {"seconds", 1000},   {"m", 60'000},        {"min", 60'000},
+      {"minute", 60'000}, {"minutes", 60'000}, {"h", 3'600'000}, {"hour", 3'600'000}, {"hours", 3'600'000},
+      {"d", 86'400'000}, {"day", 86'400'000}, {"days", 86'400'000}};
+  const auto found = kUnits.find(Lower(unit));
+  int64_t milliseconds = 0;
+  if (problem != std::errc() || found == kUnits.end() ||
+      __builtin_mul_overflow(amount, found->second, &milliseconds)) {
+    return Error(ErrorCode::kInvalidConfig, "not a duration text=", text);
+  }
+  return milliseconds;
+}
+
+Result<TableContextPtr> TableContext::Make(std::shared_ptr<const types::TableInfo> info, const TableSource& source) {
+  std::shared_ptr<TableContext> context(new TableContext(std::move(info), source));
+  ARROW_RETURN_NOT_OK(context->ReadOptions());
+  return context;
+}
+
+Status TableContext::ReadOptions() {
+  const types::TableDescriptor& table = info_->descriptor;
+  arrow_log_ = Lower(table.Property("table.log.format", "ARROW")) == "arrow";
+  lake_enabled_ = Lower(table.Property("table.datalake.enabled", "false")) == "true";
+  ASSIGN_OR_RAISE(compression_, CompressionOf(Lower(table.Property("table.log.arrow.compression.type", "ZSTD"))));
+  const std::string level = table.Property("table.log.arrow.compression.zstd.level", "3");
+  const auto parsed = std::from_chars(level.data(), level.data() + level.size(), zstd_level_);
+  if (parsed.ec != std::errc()) return Unreadable("table.log.arrow.compression.zstd.level", level);
+  ASSIGN_OR_RAISE(const int64_t ttl_ms, ParseDurationMs(table.Property("table.log.ttl", "7 d")));
+  log_ttl_ms_ = std::max<int64_t>(ttl_ms, 0);
+  needs_new_keys_ = table.has_primary_key() && !table.Property("table.datalake.format").empty() &&
+                    table.Property("table.kv.format-version", "1") == "2" && !table.bucket_keys.empty() &&
+                    table.bucket_keys != table.PhysicalPrimaryKey();
+  return Status::OK();
+}
+
+wire::LogBatchOptions TableContext::batch_options() const {
+  wire::LogBatchOptions options;
+  options.compression = compression_;
+  options.zstd_level = zstd_level_;
+  return options;
+}
+
+Result<TableContext::Schemas> TableContext::Find(int32_t schema_id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = schemas_.find(schema_id);
+  if (found != schemas_.end()) return found->second;
+  Schemas schemas;
+  ASSIGN_OR_RAISE(schemas.types, source_.SchemaOf(info_->table_id, schema_id));
+  schemas.arrow = schemas.types->ToArrow();
+  schemas_.emplace(schema_id, schemas);
+  return schemas;
+}
+
+Result<std::shared_ptr<const types::Schema>> TableContext::SchemaOf(int32_t schema_id) const {
+  ASSIGN_OR_RAISE(auto schemas, Find(schema_id));
+  return schemas.types;
+}
+
+Result<std::shared_ptr<arrow::Schema>> TableContext::ArrowSchemaOf(int32_t schema_id) const {
+  ASSIGN_OR_RAISE(auto schemas, Find(schema_id));
+  return schemas.arrow;
+}
+
+Result<TableContextPtr> TableContexts::Get(int64_t table_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = contexts_.find(table_id);
+    if (found != contexts_.end()) return found->second;
+  }
+  ASSIGN_OR_RAISE(auto info, source_.ById(table_id));
+  ASSIGN_OR_RAISE(auto context, TableContext::Make(std::move(info), source_));
+  const std::lock_guard lock(mutex_);
+  contexts_[table_id] = context;
+  return context;
+}
+
+void TableContexts::Forget(int64_t table_id) {
+  const std::lock_guard lock(mutex_);
+  contexts_.erase(table_id);
+}
+
+}  // namespace sluice::tablet

@@ -1,0 +1,209 @@
+#include "tablet/tablet_core.h"
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace sluice::tablet {
+namespace {
+
+constexpr char kLockFile[] = ".lock";
+
+}  // namespace
+
+TabletCore::TabletCore(TabletOptions options) : options_(std::move(options)), tables_(*options_.tables) {
+  CHECK(options_.shards != nullptr && options_.files != nullptr && options_.key_stores != nullptr);
+  for (size_t i = 0; i < options_.shards->size(); ++i) {
+    shards_.push_back(std::make_unique<BucketShard>(BucketShard::Options{&options_, &tables_, i}));
+  }
+  timers_.resize(shards_.size());
+}
+
+std::string TabletCore::DataPath(const char* name) const { return io::JoinPath(options_.data_dir, name); }
+
+io::Task<Status> TabletCore::Start(io::Loop& loop) {
+  auto open = [self = shared_from_this()] { return self->OpenFolder(); };
+  CO_RETURN_NOT_OK(co_await options_.sync_pool->Run(loop, std::move(open)));
+  StartTimers();
+  co_return Status::OK();
+}
+
+Status TabletCore::OpenFolder() {
+  io::FileSystem& files = *options_.files;
+  ARROW_RETURN_NOT_OK(files.MakeFolders(options_.data_dir));
+  ASSIGN_OR_RAISE(folder_lock_, files.LockFile(DataPath(kLockFile)));
+  ASSIGN_OR_RAISE(auto recovery_points, log::ReadCheckpoint(files, DataPath(log::kRecoveryPointFile)));
+  ASSIGN_OR_RAISE(const bool clean, log::TakeCleanShutdown(files, options_.data_dir));
+  const std::lock_guard lock(mutex_);
+  recovery_points_ = std::move(recovery_points);
+  cleanly_closed_ = clean;
+  return Status::OK();
+}
+
+int64_t TabletCore::TakeRecoveryPoint(const types::BucketId& id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = recovery_points_.find(id);
+  if (found == recovery_points_.end()) return log::Log::kScanAll;
+  const int64_t point = cleanly_closed_ ? log::Log::kCleanlyClosed : found->second;
+  recovery_points_.erase(found);
+  return point;
+}
+
+void TabletCore::StartTimers() {
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    PostTo(i, [self = shared_from_this(), i](BucketShard& shard) {
+      // Timers hold the core weakly: they must not keep a server that nobody stopped.
+      const std::weak_ptr<TabletCore> weak = self;
+      auto& timers = self->timers_[i];
+      timers.push_back(Periodic::Start(shard.loop(), self->options_.recovery_checkpoint_interval, [weak, i] {
+        if (auto core = weak.lock()) io::Spawn(CheckpointShard(core, i));
+      }));
+      timers.push_back(Periodic::Start(shard.loop(), self->options_.retention_interval, [weak, i] {
+        if (auto core = weak.lock()) io::Spawn(RetainShard(core, i));
+      }));
+      if (i != 0) return;
+      timers.push_back(Periodic::Start(shard.loop(), self->options_.watermark_checkpoint_interval, [weak, &shard] {
+        if (auto core = weak.lock()) io::Spawn(WriteCheckpointFiles(core, shard.loop()));
+      }));
+    });
+  }
+}
+
+std::vector<std::vector<size_t>> TabletCore::Cut(std::span<const types::BucketId> ids) const {
+  std::vector<std::vector<size_t>> by_shard(shards_.size());
+  for (size_t i = 0; i < ids.size(); ++i) by_shard[ShardOf(ids[i])].push_back(i);
+  return by_shard;
+}
+
+bool TabletCore::RunOn(size_t shard, size_t size_bytes, std::function<void(BucketShard&)> work) {
+  if (shards_[shard]->loop().IsCurrent()) {
+    work(*shards_[shard]);
+    return true;
+  }
+  return options_.shards->TryPost(shard, size_bytes, [self = shared_from_this(), shard, work = std::move(work)] {
+    work(*self->shards_[shard]);
+  });
+}
+
+void TabletCore::PostTo(size_t shard, std::function<void(BucketShard&)> work) {
+  options_.shards->Post(shard, [self = shared_from_this(), shard, work = std::move(work)] {
+    work(*self->shards_[shard]);
+  });
+}
+
+Status TabletCore::MailboxFull(size_t shard) const {
+  return Error(ErrorCode::kStorageBackpressure, "too many requests wait shard=", shard,
+               " waiting_bytes=", options_.shards->mailbox_bytes(shard));
+}
+
+Status TabletCore::SeeCoordinator(int32_t epoch) {
+  int32_t known = coordinator_epoch_.load();
+  while (epoch > known && !coordinator_epoch_.compare_exchange_weak(known, epoch)) {
+  }
+  if (epoch >= known) return Status::OK();
+  return Error(ErrorCode::kInvalidCoordinator, "coordinator epoch is old coordinator_epoch=", epoch, " known=", known);
+}
+
+io::Task<std::vector<BucketStatus>> TabletCore::Statuses(io::Loop& loop) {
+  Gather<std::vector<BucketStatus>> gather(loop, shards_.size());
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    PostTo(i, [gather, i](BucketShard& shard) {
+      std::vector<BucketStatus> statuses;
+      for (const auto& replica : shard.Replicas()) statuses.push_back(replica->status());
+      gather.Set(i, std::move(statuses));
+    });
+  }
+  auto parts = co_await gather.Take();
+  std::vector<BucketStatus> all;
+  for (auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  co_return all;
+}
+
+io::Task<void> TabletCore::CheckpointShard(std::shared_ptr<TabletCore> core, size_t shard) {
+  const auto pass = core->gate_.Enter();
+  if (!pass) co_return;
+  const auto replicas = core->shards_[shard]->Replicas();
+  for (const auto& replica : replicas) co_await Replica::Checkpoint(replica);
+}
+
+io::Task<void> TabletCore::RetainShard(std::shared_ptr<TabletCore> core, size_t shard) {
+  const auto pass = core->gate_.Enter();
+  if (!pass) co_return;
+  BucketShard& buckets = *core->shards_[shard];
+  buckets.scanners().Expire(core->options_.clock->Monotonic());
+  const auto replicas = buckets.Replicas();
+  for (const auto& replica : replicas) {
+    replica->Retain();
+    co_await io::Sleep(buckets.loop(), std::chrono::milliseconds(0));  // Others go in between.
+  }
+}
+
+io::Task<void> TabletCore::WriteCheckpointFiles(std::shared_ptr<TabletCore> core, io::Loop& loop) {
+  const auto pass = core->gate_.Enter();
+  if (!pass) co_return;
+  LogIfError(co_await core->WriteOffsets(loop), "checkpoint files");
+}
+
+io::Task<Status> TabletCore::WriteOffsets(io::Loop& loop) {
+  CheckpointFiles now;
+  const auto statuses = co_await Statuses(loop);
+  for (const BucketStatus& status : statuses) {
+    now.watermarks[status.id] = status.high_watermark;
+    now.recovery_points[status.id] = status.recovery_point;
+  }
+  {
+    // Logs that are not open yet keep the points that they had.
+    const std::lock_guard lock(mutex_);
+    now.recovery_points.insert(recovery_points_.begin(), recovery_points_.end());
+  }
+  auto write = [self = shared_from_this(), now = std::move(now)] { return self->WriteFiles(now); };
+  co_return co_await options_.sync_pool->Run(loop, std::move(write));
+}
+
+Status TabletCore::WriteFiles(const CheckpointFiles& now) {
+  const std::lock_guard lock(files_mutex_);
+  if (now.watermarks != written_.watermarks) {
+    ARROW_RETURN_NOT_OK(log::WriteCheckpoint(*options_.files, DataPath(log::kHighWatermarkFile), now.watermarks));
+    written_.watermarks = now.watermarks;
+  }
+  if (now.recovery_points != written_.recovery_points) {
+    ARROW_RETURN_NOT_OK(log::WriteCheckpoint(*options_.files, DataPath(log::kRecoveryPointFile), now.recovery_points));
+    written_.recovery_points = now.recovery_points;
+  }
+  return Status::OK();
+}
+
+io::Task<Status> TabletCore::Stop(io::Loop& loop) {
+  gate_.Close();
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    PostTo(i, [self = shared_from_this(), i](BucketShard& shard) {
+      for (const auto& timer : std::exchange(self->timers_[i], {})) timer->Stop();
+      for (const auto& replica : shard.Replicas()) replica->WakeFetches();
+    });
+  }
+  co_await gate_.CloseAndWait(loop);
+  const Status written = co_await WriteOffsets(loop);
+  CO_RETURN_NOT_OK(co_await CloseShards(loop));
+  CO_RETURN_NOT_OK(written);
+  auto mark = [self = shared_from_this()] {
+    return log::WriteCleanShutdown(*self->options_.files, self->options_.data_dir);
+  };
+  Status marked = co_await options_.sync_pool->Run(loop, std::move(mark));
+  folder_lock_.reset();
+  co_return marked;
+}
+
+io::Task<Status> TabletCore::CloseShards(io::Loop& loop) {
+  Gather<Status> gather(loop, shards_.size());
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    PostTo(i, [gather, i](BucketShard& shard) {
+      io::Spawn([](BucketShard* owner, Gather<Status> to, size_t slot) -> io::Task<void> {
+        to.Set(slot, co_await owner->CloseAll());
+      }(&shard, gather, i));
+    });
+  }
+  const auto closed = co_await gather.Take();
+  for (const Status& status : closed) CO_RETURN_NOT_OK(status);
+  co_return Status::OK();
+}
+
+}  // namespace sluice::tablet

@@ -1,0 +1,86 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/task.h"
+#include "log/checkpoint.h"
+#include "shard/gate.h"
+#include "tablet/bucket_shard.h"
+#include "tablet/gather.h"
+#include "tablet/periodic.h"
+#include "tablet/table_context.h"
+#include "tablet/tablet_service.h"
+
+namespace sluice::tablet {
+
+/// What all calls of a tablet server share: its shards of buckets, its tables, its data folder.
+///
+/// Threads: any, except what a member says.
+class TabletCore : public std::enable_shared_from_this<TabletCore> {
+ public:
+  explicit TabletCore(TabletOptions options);
+
+  io::Task<Status> Start(io::Loop& loop);
+  io::Task<Status> Stop(io::Loop& loop);
+
+  const TabletOptions& options() const { return options_; }
+  TableContexts& tables() { return tables_; }
+  shard::Gate& gate() { return gate_; }
+  size_t shard_count() const { return shards_.size(); }
+  BucketShard& shard(size_t index) { return *shards_[index]; }
+
+  size_t ShardOf(const types::BucketId& id) const { return std::hash<types::BucketId>()(id) % shards_.size(); }
+  /// Positions in `ids` by owner shard, in order.
+  std::vector<std::vector<size_t>> Cut(std::span<const types::BucketId> ids) const;
+  /// Run `work` on a shard: now when this is its thread, else after what was posted to it before. Work from one loop
+  /// runs in the order of its calls. False when the shard's mailbox is full.
+  [[nodiscard]] bool RunOn(size_t shard, size_t size_bytes, std::function<void(BucketShard&)> work);
+  /// The same for control messages, which are never refused.
+  void PostTo(size_t shard, std::function<void(BucketShard&)> work);
+  Status MailboxFull(size_t shard) const;
+
+  /// Accept a call of the coordinator with this epoch. Errors: kInvalidCoordinator when a newer one was seen.
+  Status SeeCoordinator(int32_t epoch);
+  /// Where to start checking a log that opens for the first time since the start.
+  int64_t TakeRecoveryPoint(const types::BucketId& id);
+
+  io::Task<std::vector<BucketStatus>> Statuses(io::Loop& loop);
+
+ private:
+  struct CheckpointFiles {
+    log::Checkpoint watermarks;
+    log::Checkpoint recovery_points;
+  };
+
+  Status OpenFolder();
+  std::string DataPath(const char* name) const;
+  void StartTimers();
+  static io::Task<void> CheckpointShard(std::shared_ptr<TabletCore> core, size_t shard);
+  static io::Task<void> RetainShard(std::shared_ptr<TabletCore> core, size_t shard);
+  static io::Task<void> WriteCheckpointFiles(std::shared_ptr<TabletCore> core, io::Loop& loop);
+  io::Task<Status> WriteOffsets(io::Loop& loop);
+  Status WriteFiles(const CheckpointFiles& now);
+  io::Task<Status> CloseShards(io::Loop& loop);
+
+  const TabletOptions options_;
+  TableContexts tables_;
+  std::vector<std::unique_ptr<BucketShard>> shards_;
+  shard::Gate gate_;
+  std::atomic<int32_t> coordinator_epoch_{-1};
+  std::unique_ptr<io::FileSystem::Lock> folder_lock_;
+  std::vector<std::vector<std::shared_ptr<Periodic>>> timers_;  // By shard; touched on that shard's loop.
+
+  std::mutex mutex_;  // Guards what follows.
+  log::Checkpoint recovery_points_;
+  bool cleanly_closed_ = false;  // Then all of them are at their logs' ends.
+
+  std::mutex files_mutex_;  // One writer of the checkpoint files; pool threads only.
+  CheckpointFiles written_;
+};
+using TabletCorePtr = std::shared_ptr<TabletCore>;
+
+}  // namespace sluice::tablet
