@@ -89,8 +89,11 @@ void BatchSender::PumpLane(const types::BucketId& bucket, Lane* lane, std::map<i
     return;
   }
   size_t request = 0;
-  for (Batch& batch : lane->batches) {
-    if (lane->in_flight >= kInFlightMax) return;
+  // The server remembers the last five batches of a writer, and has to know the first one without acknowledgement: so
+  // not only the number under way counts, but how far they reach.
+  const size_t reach = std::min(lane->batches.size(), kInFlightMax);
+  for (size_t i = 0; i < reach; ++i) {
+    Batch& batch = lane->batches[i];
     if (batch.stage != Batch::Stage::kWaiting) continue;
     auto& list = (*requests)[lane->leader];
     if (list.size() <= request) list.emplace_back();

@@ -12,8 +12,8 @@
 namespace sluice::client {
 
 /// Sends finished batches of many buckets of one table, and keeps the promises of the writers:
-/// at most kInFlightMax batches of a bucket are under way, those that failed go again before later ones, a batch that
-/// the server had already counts as acknowledged.
+/// only the first kInFlightMax batches of a bucket without acknowledgement are under way, those that failed go again
+/// before later ones, a batch that the server had already counts as acknowledged.
 ///
 /// A batch gets its sequence when it is added. After a failure a lane (the batches of one bucket) sends nothing new
 /// until all that is under way has been answered; then it starts again at its first batch without acknowledgement.
@@ -21,7 +21,7 @@ namespace sluice::client {
 /// Threads: confined to its loop. It lives in a shared_ptr that what is under way holds.
 class BatchSender : public std::enable_shared_from_this<BatchSender> {
  public:
-  static constexpr int kInFlightMax = 5;
+  static constexpr size_t kInFlightMax = 5;
   /// Gives the bytes of a batch for a writer id and a sequence.
   using Build = std::function<Result<std::string>(int64_t writer_id, int32_t sequence)>;
 
