@@ -8,7 +8,9 @@
 namespace sluice::sql {
 
 struct EngineOptions {
-  std::string library;             ///< Path of libduckdb.so; empty = SLUICE_DUCKDB_LIBRARY, then ../lib beside the binary, then the build's.
+  /// Path of libduckdb.so; empty = the environment's SLUICE_DUCKDB_LIBRARY, then the loader's search (run path of the
+  /// binary, lib/ in a release), then the copy that the build knows.
+  std::string library;
   int threads = 1;                 ///< Cores − 1 in the server.
   uint64_t memory_bytes_max = 1ull << 30;
   std::string temp_folder;         ///< Where a query spills; empty = it may not.

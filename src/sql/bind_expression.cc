@@ -1,0 +1,417 @@
+#include <algorithm>
+#include <charconv>
+
+#include "sql/binder_internal.h"
+#include "sql/java_text.h"
+
+namespace sluice::sql {
+
+using ast::ExprKind;
+
+Result<BoundPtr> Binder::Impl::Condition(const ast::Expr& expr, ExprContext& context) {
+  ASSIGN_OR_RAISE(BoundPtr condition, Expression(expr, context));
+  if (condition->is_null_literal()) return Cast(condition, SqlType::Of(SqlKind::kBoolean), CastMode::kCast, expr.at);
+  if (condition->type.kind != SqlKind::kBoolean) {
+    return InvalidAt(expr.at, context.clause, " needs a condition, type=", condition->type.ToString());
+  }
+  return condition;
+}
+
+Result<std::vector<BoundPtr>> Binder::Impl::Arguments(const std::vector<ast::ExprPtr>& args, ExprContext& context) {
+  std::vector<BoundPtr> bound;
+  for (const ast::ExprPtr& arg : args) {
+    ASSIGN_OR_RAISE(BoundPtr value, Expression(*arg, context));
+    bound.push_back(std::move(value));
+  }
+  return bound;
+}
+
+Result<BoundPtr> Binder::Impl::Expression(const ast::Expr& expr, ExprContext& context) {
+  switch (expr.kind) {
+    case ExprKind::kColumn: return Column(expr, context);
+    case ExprKind::kCall: return Call(expr, context);
+    case ExprKind::kCase: return Case(expr, context);
+    case ExprKind::kCast: {
+      ASSIGN_OR_RAISE(BoundPtr value, Expression(*expr.args[0], context));
+      return Cast(std::move(value), *expr.type, expr.name == "TRY_CAST" ? CastMode::kTry : CastMode::kCast, expr.at);
+    }
+    case ExprKind::kInterval: return Interval(expr, context);
+    case ExprKind::kIn: return In(expr, context);
+    case ExprKind::kExists:
+    case ExprKind::kSubquery: return Subquery(expr, context);
+    case ExprKind::kArray:
+    case ExprKind::kMap:
+    case ExprKind::kRow: return Collection(expr, context);
+    case ExprKind::kIndex: return IndexOf(expr, context);
+    case ExprKind::kField: {
+      ASSIGN_OR_RAISE(BoundPtr row, Expression(*expr.args[0], context));
+      return Field(std::move(row), expr.names[0], expr.at);
+    }
+    case ExprKind::kStar: return InvalidAt(expr.at, "* cannot stand here");
+    case ExprKind::kDescriptor: return InvalidAt(expr.at, "DESCRIPTOR cannot stand here");
+    default: return Literal(expr);
+  }
+}
+
+// --- names ---
+
+namespace {
+
+/// How many leading parts of `names` are the column's qualifier with its name? 0 = another column.
+size_t MatchedParts(const ScopeColumn& column, const std::vector<ast::Name>& names) {
+  if (!column.merged && names[0] == column.name) return 1;
+  for (size_t parts = 1; parts < names.size() && parts <= column.qualifier.size(); ++parts) {
+    const bool same = std::equal(names.begin(), names.begin() + static_cast<ptrdiff_t>(parts),
+                                 column.qualifier.end() - static_cast<ptrdiff_t>(parts));
+    if (same && names[parts] == column.name) return parts + 1;
+  }
+  return 0;
+}
+
+bool SameUpToCase(const std::string& a, const std::string& b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+std::string Hint(const Scope& scope, const std::string& name) {
+  for (const ScopeColumn& column : scope.columns) {
+    if (SameUpToCase(column.name, name)) return ", did you mean " + column.name + "?";
+  }
+  return "";
+}
+
+std::string Joined(const std::vector<ast::Name>& names) {
+  std::string text;
+  for (const ast::Name& name : names) text += (text.empty() ? "" : ".") + name;
+  return text;
+}
+
+}  // namespace
+
+Result<BoundPtr> Binder::Impl::Column(const ast::Expr& expr, ExprContext& context) {
+  const std::vector<ast::Name>& names = expr.names;
+  if (context.aliases != nullptr && names.size() == 1) {
+    const auto alias = context.aliases->find(names[0]);
+    if (alias != context.aliases->end()) return alias->second;
+  }
+  Frame* inner = context.scope->frame;
+  for (Scope* scope = context.scope; scope != nullptr; scope = scope->outer) {
+    const ScopeColumn* found = nullptr;
+    size_t parts = 0;
+    for (const ScopeColumn& column : scope->columns) {
+      const size_t matched = MatchedParts(column, names);
+      if (matched == 0 || (found != nullptr && matched < parts)) continue;
+      if (found != nullptr && matched == parts) return InvalidAt(expr.at, "column is ambiguous, name=", Joined(names));
+      found = &column;
+      parts = matched;
+    }
+    if (found == nullptr) continue;
+    for (Frame* frame = inner; frame != scope->frame && frame != nullptr; frame = frame->parent) {
+      if (found->value->kind == BoundKind::kColumn) frame->outer_columns.insert(found->value->text);
+    }
+    if (found->scan >= 0) scans_[static_cast<size_t>(found->scan)].used.insert(found->scan_column);
+    BoundPtr value = found->value;
+    for (; parts < names.size(); ++parts) {
+      ASSIGN_OR_RAISE(value, Field(std::move(value), names[parts], expr.at));
+    }
+    return value;
+  }
+  return InvalidAt(expr.at, "column not found, name=", Joined(names), Hint(*context.scope, names.back()));
+}
+
+Result<BoundPtr> Binder::Impl::Field(BoundPtr row, const std::string& name, Position at) {
+  if (row->type.kind != SqlKind::kRow) return InvalidAt(at, "value has no fields, field=", name, " type=", row->type.ToString());
+  const auto found = std::ranges::find(row->type.names, name);
+  if (found == row->type.names.end()) return InvalidAt(at, "field not found, name=", name);
+  const auto position = static_cast<size_t>(found - row->type.names.begin());
+  SqlType type = row->type.children[position];
+  type.nullable = type.nullable || row->type.nullable;
+  return MakeTyped("FIELD", type, "struct_extract($1, " + std::to_string(position + 1) + ")", {std::move(row)});
+}
+
+// --- literals ---
+
+namespace {
+
+BoundPtr DecimalLiteral(const std::string& text) {
+  const size_t point = text.find('.');
+  std::string whole = text.substr(0, point);
+  const std::string fraction = point == std::string::npos ? "" : text.substr(point + 1);
+  whole.erase(0, std::min(whole.find_first_not_of('0'), whole.size()));
+  const auto scale = static_cast<int32_t>(fraction.size());
+  // 0.1 is DECIMAL(2, 1): the digit before the point counts.
+  const int32_t precision = std::max<int32_t>(static_cast<int32_t>(whole.size()), 1) + scale;
+  if (precision > 38) return nullptr;
+  const SqlType type = SqlType::Decimal(precision, scale);
+  return MakeLiteral(type, "CAST('" + text + "' AS " + type.EngineName() + ")", text);
+}
+
+Result<BoundPtr> TemporalLiteral(const ast::Expr& expr) {
+  if (expr.name == "DATE") {
+    const auto days = ParseDate(expr.text);
+    if (!days) return InvalidAt(expr.at, "not a date, text='", expr.text, "' form=yyyy-MM-dd");
+    return MakeLiteral(SqlType::Of(SqlKind::kDate), "DATE '" + DateText(*days) + "'", DateText(*days));
+  }
+  if (expr.name == "TIME") {
+    const auto nanos = ParseTime(expr.text);
+    if (!nanos) return InvalidAt(expr.at, "not a time, text='", expr.text, "' form=HH:mm:ss");
+    return MakeLiteral(SqlType::Of(SqlKind::kTime), "TIME '" + TimeText(*nanos, 6) + "'", TimeText(*nanos, 0));
+  }
+  const auto at = ParseTimestamp(expr.text);
+  if (!at) return InvalidAt(expr.at, "not a timestamp, text='", expr.text, "' form='yyyy-MM-dd HH:mm:ss[.f]'");
+  const SqlType type = SqlType::Timestamp(at->fraction_digits);
+  const std::string text = TimestampText(at->seconds, at->nanos, at->fraction_digits);
+  if (!type.is_nanos()) return MakeLiteral(type, "TIMESTAMP '" + text + "'", text);
+  return MakeLiteral(type, "flink_text_to_timestamp_ns('" + text + "')", text);
+}
+
+}  // namespace
+
+Result<BoundPtr> Binder::Impl::Literal(const ast::Expr& expr) {
+  switch (expr.kind) {
+    case ExprKind::kNull: return MakeNull();
+    case ExprKind::kBoolean: return MakeBoolean(expr.text == "TRUE");
+    case ExprKind::kString: return MakeString(expr.text);
+    case ExprKind::kBinary: {
+      std::string hex;
+      for (const char c : expr.text) {
+        constexpr std::string_view kDigits = "0123456789ABCDEF";
+        hex += kDigits[static_cast<uint8_t>(c) >> 4];
+        hex += kDigits[static_cast<uint8_t>(c) & 15];
+      }
+      const SqlType type{.kind = SqlKind::kBinary, .length = static_cast<int32_t>(expr.text.size())};
+      return MakeLiteral(type, "from_hex('" + hex + "')", expr.text);
+    }
+    case ExprKind::kTemporal: return TemporalLiteral(expr);
+    default: break;
+  }
+  if (expr.number_kind == TokenKind::kDouble) {
+    return MakeLiteral(SqlType::Of(SqlKind::kDouble), "CAST('" + expr.text + "' AS DOUBLE)", expr.text);
+  }
+  if (expr.number_kind == TokenKind::kInteger) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(expr.text.data(), expr.text.data() + expr.text.size(), value);
+    if (error == std::errc()) return MakeInteger(value);
+  }
+  BoundPtr decimal = DecimalLiteral(expr.text);
+  if (decimal == nullptr) return InvalidAt(expr.at, "number has more than 38 digits, number=", expr.text);
+  return decimal;
+}
+
+namespace {
+
+struct IntervalUnit {
+  std::string_view name;
+  int64_t size;
+  bool months;
+};
+constexpr IntervalUnit kIntervalUnits[] = {
+    {"YEAR", 12, true},      {"QUARTER", 3, true},  {"MONTH", 1, true},      {"WEEK", 604800000, false},
+    {"DAY", 86400000, false}, {"HOUR", 3600000, false}, {"MINUTE", 60000, false}, {"SECOND", 1000, false},
+};
+
+const IntervalUnit* FindUnit(std::string_view name) {
+  const auto found = std::ranges::find(kIntervalUnits, name, &IntervalUnit::name);
+  return found == std::end(kIntervalUnits) ? nullptr : found;
+}
+
+// "10 12:30:01.5" from DAY to SECOND, "1-2" from YEAR to MONTH, "5" of one unit; nullopt when it does not fit.
+std::optional<int64_t> IntervalAmount(std::string_view text, const IntervalUnit* unit, const IntervalUnit* last) {
+  bool negative = false;
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  if (text.starts_with("-") || text.starts_with("+")) {
+    negative = text.front() == '-';
+    text.remove_prefix(1);
+  }
+  int64_t total = 0;
+  while (true) {
+    int64_t part = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), part);
+    int64_t amount = 0;
+    if (error != std::errc() || part < 0 || __builtin_mul_overflow(part, unit->size, &amount) ||
+        __builtin_add_overflow(total, amount, &total)) {
+      return std::nullopt;
+    }
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (unit == last) break;
+    const char separator = unit->months ? '-' : unit->name == "DAY" ? ' ' : ':';
+    if (text.empty() || text.front() != separator) return std::nullopt;
+    text.remove_prefix(1);
+    unit = unit->name == "YEAR" ? FindUnit("MONTH") : unit + 1;
+  }
+  if (text.starts_with(".") && unit->name == "SECOND") {
+    text.remove_prefix(1);
+    int64_t scale = 100;
+    for (; !text.empty() && text.front() >= '0' && text.front() <= '9'; scale /= 10) {
+      total += (text.front() - '0') * scale;
+      text.remove_prefix(1);
+    }
+  }
+  if (!text.empty()) return std::nullopt;
+  return negative ? -total : total;
+}
+
+}  // namespace
+
+Result<BoundPtr> Binder::Impl::Interval(const ast::Expr& expr, ExprContext& context) {
+  const IntervalUnit* unit = FindUnit(expr.name);
+  const IntervalUnit* last = expr.name2.empty() ? unit : FindUnit(expr.name2);
+  if (unit == nullptr || last == nullptr || unit->months != last->months || last < unit) {
+    return InvalidAt(expr.at, "interval has no such units, from=", expr.name, " to=", expr.name2);
+  }
+  const SqlKind kind = unit->months ? SqlKind::kIntervalMonth : SqlKind::kIntervalSecond;
+  if (!expr.args.empty()) {  // INTERVAL (x) DAY.
+    ASSIGN_OR_RAISE(BoundPtr amount, Expression(*expr.args[0], context));
+    if (!amount->type.is_integer()) return InvalidAt(expr.at, "interval needs a whole number, type=", amount->type.ToString());
+    const std::string factor = std::to_string(expr.negated ? -unit->size : unit->size);
+    return MakeCall("INTERVAL", SqlType::Of(kind), "(CAST($1 AS BIGINT) * " + factor + ")", {std::move(amount)});
+  }
+  const auto amount = IntervalAmount(expr.text, unit, last);
+  if (!amount) return InvalidAt(expr.at, "interval text does not fit its units, text='", expr.text, "'");
+  return MakeInterval(kind, expr.negated ? -*amount : *amount);
+}
+
+// --- CASE, IN, subqueries ---
+
+Result<BoundPtr> Binder::Impl::Case(const ast::Expr& expr, ExprContext& context) {
+  size_t next = 0;
+  BoundPtr operand;
+  if (expr.simple) {
+    ASSIGN_OR_RAISE(operand, Expression(*expr.args[next++], context));
+  }
+  const size_t end = expr.args.size() - (expr.has_else ? 1 : 0);
+  std::vector<BoundPtr> conditions;
+  std::vector<BoundPtr> results;
+  for (; next < end; next += 2) {
+    BoundPtr condition;
+    if (operand != nullptr) {
+      ASSIGN_OR_RAISE(BoundPtr value, Expression(*expr.args[next], context));
+      ASSIGN_OR_RAISE(condition, Compare("=", operand, std::move(value), expr.args[next]->at));
+    } else {
+      ASSIGN_OR_RAISE(condition, Condition(*expr.args[next], context));
+    }
+    conditions.push_back(std::move(condition));
+    ASSIGN_OR_RAISE(BoundPtr result, Expression(*expr.args[next + 1], context));
+    results.push_back(std::move(result));
+  }
+  if (expr.has_else) {
+    ASSIGN_OR_RAISE(BoundPtr other, Expression(*expr.args.back(), context));
+    results.push_back(std::move(other));
+  } else {
+    results.push_back(MakeNull());
+  }
+  RETURN_NOT_OK(Unify(&results, expr.at, "CASE"));
+  SqlType type = results.front()->type;
+  type.nullable = AnyNullable(results);
+  std::string text = "CASE";
+  std::vector<BoundPtr> args;
+  const auto place = [&args](BoundPtr value) {
+    args.push_back(std::move(value));
+    return "$" + std::to_string(args.size());
+  };
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    text += " WHEN " + place(conditions[i]);
+    text += " THEN " + place(results[i]);
+  }
+  text += " ELSE " + place(results.back()) + " END";
+  return MakeTyped("CASE", type, text, std::move(args));
+}
+
+Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
+  ASSIGN_OR_RAISE(BoundPtr left, Expression(*expr.args[0], context));
+  const std::string word = expr.negated ? " NOT IN " : " IN ";
+  if (expr.query == nullptr) {
+    std::vector<BoundPtr> args{left};
+    std::string text = "($1" + word + "(";
+    for (size_t i = 1; i < expr.args.size(); ++i) {
+      ASSIGN_OR_RAISE(BoundPtr item, Expression(*expr.args[i], context));
+      BoundPtr probe = left;
+      RETURN_NOT_OK(UnifyForComparison(&probe, &item, expr.args[i]->at, /*lenient=*/true));
+      if (!probe->type.SameShape(args[0]->type)) args[0] = probe;
+      args.push_back(std::move(item));
+    }
+    for (size_t i = 1; i < args.size(); ++i) {
+      RETURN_NOT_OK(UnifyForComparison(&args[0], &args[i], expr.at, true));
+      text += (i > 1 ? ", $" : "$") + std::to_string(i + 1);
+    }
+    return MakeCall(expr.negated ? "NOT IN" : "IN", SqlType::Of(SqlKind::kBoolean), text + "))", std::move(args));
+  }
+  Frame frame{.parent = context.scope->frame};
+  ASSIGN_OR_RAISE(const BoundQuery query, Query(*expr.query, context.scope, &frame));
+  if (query.columns.size() != 1) return InvalidAt(expr.at, "IN needs a query of one column, columns=", query.columns.size());
+  BoundPtr column = MakeColumn(query.columns[0].internal, query.columns[0].type);
+  const bool nullable = left->type.nullable || column->type.nullable;
+  RETURN_NOT_OK(UnifyForComparison(&left, &column, expr.at, true));
+  auto bound = std::make_shared<Bound>(*MakeTyped("IN query", SqlType::Of(SqlKind::kBoolean, nullable),
+                                                  "($1" + word + "(SELECT " + Emit(*column) + " FROM (" + query.sql + ")))",
+                                                  {std::move(left)}));
+  bound->kind = BoundKind::kSubquery;
+  bound->outer_columns = std::move(frame.outer_columns);
+  return bound;
+}
+
+Result<BoundPtr> Binder::Impl::Subquery(const ast::Expr& expr, ExprContext& context) {
+  Frame frame{.parent = context.scope->frame};
+  ASSIGN_OR_RAISE(const BoundQuery query, Query(*expr.query, context.scope, &frame));
+  const bool exists = expr.kind == ExprKind::kExists;
+  if (!exists && query.columns.size() != 1) {
+    return InvalidAt(expr.at, "a query as a value needs one column, columns=", query.columns.size());
+  }
+  SqlType type = exists ? SqlType::Of(SqlKind::kBoolean, false) : query.columns[0].type.WithNullable(true);
+  auto bound = std::make_shared<Bound>(*MakeTyped("query", type, (exists ? "EXISTS (" : "(") + query.sql + ")", {}));
+  bound->kind = BoundKind::kSubquery;
+  bound->outer_columns = std::move(frame.outer_columns);
+  return bound;
+}
+
+// --- collections ---
+
+Result<BoundPtr> Binder::Impl::Collection(const ast::Expr& expr, ExprContext& context) {
+  ASSIGN_OR_RAISE(std::vector<BoundPtr> args, Arguments(expr.args, context));
+  std::string list;
+  SqlType type{.nullable = false};
+  if (expr.kind == ExprKind::kRow) {
+    type.kind = SqlKind::kRow;
+    for (size_t i = 0; i < args.size(); ++i) {
+      type.names.push_back("EXPR$" + std::to_string(i));
+      type.children.push_back(args[i]->type);
+      list += (i > 0 ? ", \"" : "\"") + type.names.back() + "\" := $" + std::to_string(i + 1);
+    }
+    return MakeTyped("ROW", type, "struct_pack(" + list + ")", std::move(args));
+  }
+  if (args.empty()) return InvalidAt(expr.at, "an empty ARRAY or MAP has no type");
+  const size_t step = expr.kind == ExprKind::kMap ? 2 : 1;
+  std::string lists[2];
+  for (size_t part = 0; part < step; ++part) {
+    std::vector<BoundPtr> values;
+    for (size_t i = part; i < args.size(); i += step) values.push_back(args[i]);
+    RETURN_NOT_OK(Unify(&values, expr.at, expr.kind == ExprKind::kMap ? "MAP" : "ARRAY"));
+    type.children.push_back(values.front()->type.WithNullable(AnyNullable(values)));
+    for (size_t i = 0; i < values.size(); ++i) {
+      args[part + i * step] = values[i];
+      lists[part] += (i > 0 ? ", $" : "$") + std::to_string(part + i * step + 1);
+    }
+  }
+  type.kind = expr.kind == ExprKind::kMap ? SqlKind::kMap : SqlKind::kArray;
+  const std::string text = expr.kind == ExprKind::kMap ? "map([" + lists[0] + "], [" + lists[1] + "])" : "[" + lists[0] + "]";
+  return MakeTyped("COLLECTION", type, text, std::move(args));
+}
+
+Result<BoundPtr> Binder::Impl::IndexOf(const ast::Expr& expr, ExprContext& context) {
+  ASSIGN_OR_RAISE(BoundPtr whole, Expression(*expr.args[0], context));
+  ASSIGN_OR_RAISE(BoundPtr index, Expression(*expr.args[1], context));
+  const SqlType type = whole->type;
+  if (type.kind == SqlKind::kArray) {
+    if (!index->type.is_integer()) return InvalidAt(expr.at, "an ARRAY needs a whole number as index");
+    return MakeTyped("INDEX", type.children[0].WithNullable(true), "list_extract($1, $2)", {std::move(whole), std::move(index)});
+  }
+  if (type.kind == SqlKind::kMap) {
+    RETURN_NOT_OK(CommonType(index->type, type.children[0]) ? Status::OK()
+                                                            : InvalidAt(expr.at, "key of another type than the MAP's"));
+    ASSIGN_OR_RAISE(index, Widen(std::move(index), type.children[0], expr.at));
+    return MakeTyped("INDEX", type.children[1].WithNullable(true), "map_extract_value($1, $2)", {std::move(whole), std::move(index)});
+  }
+  return InvalidAt(expr.at, "only ARRAY and MAP have an index, type=", type.ToString());
+}
+
+}  // namespace sluice::sql

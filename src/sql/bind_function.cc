@@ -1,0 +1,354 @@
+#include <algorithm>
+
+#include "sql/binder_internal.h"
+
+namespace sluice::sql {
+
+namespace {
+
+/// A function whose SQL and type follow from its arguments alone.
+///
+/// `arguments`, a letter each: s text, i INT, l BIGINT, d DOUBLE, x anything. `result`: a type's name; "=" the first
+/// argument's; "V" VARCHAR of the first argument's length. '?' behind it: may be NULL though no argument is.
+struct SimpleFunction {
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view result;
+  std::string_view text;
+};
+
+constexpr SimpleFunction kSimpleFunctions[] = {
+    {"UPPER", "s", "=", "upper($1)"},
+    {"LOWER", "s", "=", "lower($1)"},
+    {"INITCAP", "s", "=", "flink_initcap($1)"},
+    {"LTRIM", "s", "V", "ltrim($1)"},
+    {"RTRIM", "s", "V", "rtrim($1)"},
+    {"BTRIM", "s", "V", "trim($1)"},
+    {"LPAD", "sis", "STRING", "lpad($1, $2, $3)"},
+    {"RPAD", "sis", "STRING", "rpad($1, $2, $3)"},
+    {"REPEAT", "si", "STRING", "repeat($1, $2)"},
+    {"REPLACE", "sss", "STRING", "replace($1, $2, $3)"},
+    {"TRANSLATE", "sss", "STRING", "translate($1, $2, $3)"},
+    {"REVERSE", "s", "STRING?", "reverse($1)"},
+    {"LEFT", "si", "V?", "left($1, greatest($2, 0))"},
+    {"RIGHT", "si", "V?", "right($1, greatest($2, 0))"},
+    {"SUBSTRING", "si", "V?", "flink_substring($1, $2, 2147483647)"},
+    {"SUBSTRING", "sii", "V?", "flink_substring($1, $2, $3)"},
+    {"SUBSTR", "si", "V?", "flink_substring($1, $2, 2147483647)"},
+    {"SUBSTR", "sii", "V?", "flink_substring($1, $2, $3)"},
+    {"OVERLAY", "ssi", "STRING", "flink_overlay($1, $2, $3, CAST(length($2) AS INTEGER))"},
+    {"OVERLAY", "ssii", "STRING", "flink_overlay($1, $2, $3, $4)"},
+    {"POSITION", "ss", "INT", "flink_locate($1, $2, 1)"},
+    {"LOCATE", "ss", "INT", "flink_locate($1, $2, 1)"},
+    {"LOCATE", "ssi", "INT", "flink_locate($1, $2, $3)"},
+    {"INSTR", "ss", "INT", "flink_locate($2, $1, 1)"},
+    {"CHAR_LENGTH", "s", "INT", "CAST(length($1) AS INTEGER)"},
+    {"CHARACTER_LENGTH", "s", "INT", "CAST(length($1) AS INTEGER)"},
+    {"ASCII", "s", "INT", "CAST(ascii($1) AS INTEGER)"},
+    {"CHR", "l", "STRING?", "chr(CAST($1 % 256 AS INTEGER))"},
+    {"MD5", "s", "CHAR32", "md5($1)"},
+    {"SHA1", "s", "CHAR40", "sha1($1)"},
+    {"SHA256", "s", "CHAR64", "sha256($1)"},
+    {"TO_BASE64", "s", "STRING", "to_base64(encode($1))"},
+    {"FROM_BASE64", "s", "STRING", "decode(from_base64($1))"},
+    {"UNHEX", "s", "BYTES?", "unhex($1)"},
+    {"BIN", "l", "STRING", "bin($1)"},
+    {"STARTSWITH", "ss", "BOOLEAN", "starts_with($1, $2)"},
+    {"ENDSWITH", "ss", "BOOLEAN", "ends_with($1, $2)"},
+    {"REGEXP", "ss", "BOOLEAN", "regexp_matches($1, $2)"},
+    {"REGEXP_REPLACE", "sss", "STRING", "regexp_replace($1, $2, $3, 'g')"},
+    {"REGEXP_EXTRACT", "ss", "STRING?", "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END"},
+    {"REGEXP_EXTRACT", "ssi", "STRING?", "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, $3) END"},
+    {"SPLIT_INDEX", "ssi", "STRING?", "flink_split_index($1, $2, $3)"},
+    {"PARSE_URL", "ss", "STRING?", "flink_parse_url($1, $2)"},
+    {"IS_ALPHA", "s", "BOOLEAN", "flink_is_alpha($1)"},
+    {"IS_DIGIT", "s", "BOOLEAN", "flink_is_digit($1)"},
+    {"IS_DECIMAL", "s", "BOOLEAN", "flink_is_decimal($1)"},
+    {"JSON_VALUE", "ss", "STRING?", "json_extract_string($1, $2)"},
+    {"JSON_EXISTS", "ss", "BOOLEAN?", "json_exists($1, $2)"},
+    {"JSON_QUERY", "ss", "STRING?",
+     "CASE WHEN json_type($1, $2) IN ('ARRAY', 'OBJECT') THEN CAST(json_extract($1, $2) AS VARCHAR) END"},
+    {"UUID", "", "CHAR36", "CAST(uuid() AS VARCHAR)"},
+    {"SQRT", "d", "DOUBLE", "sqrt($1)"},
+    {"EXP", "d", "DOUBLE", "exp($1)"},
+    {"LN", "d", "DOUBLE", "ln($1)"},
+    {"LOG", "d", "DOUBLE", "ln($1)"},
+    {"LOG", "dd", "DOUBLE", "(ln($2) / ln($1))"},
+    {"LOG10", "d", "DOUBLE", "log10($1)"},
+    {"LOG2", "d", "DOUBLE", "log2($1)"},
+    {"POWER", "dd", "DOUBLE", "power($1, $2)"},
+    {"SIN", "d", "DOUBLE", "sin($1)"},
+    {"COS", "d", "DOUBLE", "cos($1)"},
+    {"TAN", "d", "DOUBLE", "tan($1)"},
+    {"COT", "d", "DOUBLE", "cot($1)"},
+    {"ASIN", "d", "DOUBLE", "asin($1)"},
+    {"ACOS", "d", "DOUBLE", "acos($1)"},
+    {"ATAN", "d", "DOUBLE", "atan($1)"},
+    {"ATAN2", "dd", "DOUBLE", "atan2($1, $2)"},
+    {"SINH", "d", "DOUBLE", "sinh($1)"},
+    {"COSH", "d", "DOUBLE", "cosh($1)"},
+    {"TANH", "d", "DOUBLE", "tanh($1)"},
+    {"DEGREES", "d", "DOUBLE", "degrees($1)"},
+    {"RADIANS", "d", "DOUBLE", "radians($1)"},
+    {"PI", "", "DOUBLE", "pi()"},
+    {"E", "", "DOUBLE", "exp(1e0)"},
+    {"RAND", "", "DOUBLE", "random()"},
+    {"RAND_INTEGER", "i", "INT", "CAST(floor(random() * $1) AS INTEGER)"},
+};
+
+std::optional<SqlType> ParameterType(char letter) {
+  switch (letter) {
+    case 'i': return SqlType::Of(SqlKind::kInteger);
+    case 'l': return SqlType::Of(SqlKind::kBigInt);
+    case 'd': return SqlType::Of(SqlKind::kDouble);
+    default: return std::nullopt;
+  }
+}
+
+bool Accepts(char letter, const SqlType& type) {
+  if (type.kind == SqlKind::kNull || letter == 'x') return true;
+  switch (letter) {
+    case 's': return type.is_text();
+    case 'i':
+    case 'l': return type.is_integer();
+    default: return type.is_numeric();
+  }
+}
+
+SqlType ResultType(std::string_view result, const std::vector<BoundPtr>& args) {
+  if (result == "=") return args[0]->type;
+  if (result == "V") return args[0]->type.is_text() ? SqlType::Varchar(args[0]->type.length) : SqlType::String();
+  if (result == "INT") return SqlType::Of(SqlKind::kInteger);
+  if (result == "DOUBLE") return SqlType::Of(SqlKind::kDouble);
+  if (result == "BOOLEAN") return SqlType::Of(SqlKind::kBoolean);
+  if (result == "BYTES") return SqlType::Bytes();
+  if (result.starts_with("CHAR")) return SqlType::Char(static_cast<int32_t>(std::stol(std::string(result.substr(4)))));
+  return SqlType::String();
+}
+
+bool IsWindowProperty(const std::string& name) {
+  for (const std::string_view kind : {"TUMBLE_", "HOP_", "SESSION_"}) {
+    if (name.starts_with(kind)) return true;
+  }
+  return false;
+}
+
+std::string TypeList(const std::vector<BoundPtr>& args) {
+  std::string text;
+  for (const BoundPtr& arg : args) text += (text.empty() ? "" : ", ") + arg->type.WithNullable(true).ToString();
+  return text;
+}
+
+// Java's $1 in a replacement is \1 here.
+std::string ReplacementText(std::string_view java) {
+  std::string text;
+  for (size_t i = 0; i < java.size(); ++i) {
+    if (java[i] == '$' && i + 1 < java.size() && java[i + 1] >= '0' && java[i + 1] <= '9') {
+      text.push_back('\\');
+    } else if (java[i] == '\\' && i + 1 < java.size()) {
+      text.push_back(java[++i]);
+    } else {
+      text.push_back(java[i]);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<BoundPtr> Binder::Impl::Call(const ast::Expr& call, ExprContext& context) {
+  if (call.over != nullptr) return Over(call, context);
+  if (IsAggregateName(call.name)) return Aggregate(call, context);
+  if (call.distinct || call.star || call.filter != nullptr || !call.within_group.empty()) {
+    return InvalidAt(call.at, "not an aggregate function, name=", call.name);
+  }
+  if (call.name == "TUMBLE" || call.name == "HOP" || call.name == "SESSION") {
+    return InvalidAt(call.at, call.name, " stands in GROUP BY or in TABLE(…)");
+  }
+  if (IsWindowProperty(call.name)) return WindowProperty(call, context);
+  ASSIGN_OR_RAISE(std::vector<BoundPtr> args, Arguments(call.args, context));
+  bool matched = true;
+  ASSIGN_OR_RAISE(BoundPtr operation, Operator(call, args, &matched));
+  if (matched) return operation;
+  return Function(call, std::move(args));
+}
+
+Result<BoundPtr> Binder::Impl::Function(const ast::Expr& call, std::vector<BoundPtr> args) {
+  const std::string& name = call.name;
+  bool known = false;
+  for (const SimpleFunction& function : kSimpleFunctions) {
+    if (function.name != name) continue;
+    known = true;
+    if (function.arguments.size() != args.size()) continue;
+    bool fits = true;
+    for (size_t i = 0; i < args.size(); ++i) fits = fits && Accepts(function.arguments[i], args[i]->type);
+    if (!fits) continue;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (const auto type = ParameterType(function.arguments[i])) {
+        ASSIGN_OR_RAISE(args[i], Widen(std::move(args[i]), *type, call.at));
+      }
+    }
+    if (name == "REGEXP_REPLACE" && args[2]->constant) args[2] = MakeString(ReplacementText(*args[2]->constant));
+    const bool loses = function.result.ends_with('?');
+    SqlType type = ResultType(function.result.substr(0, function.result.size() - (loses ? 1 : 0)), args);
+    if (name == "OVERLAY" && args[0]->type.length < SqlType::kMaxLength - args[1]->type.length) {
+      type = SqlType::Varchar(args[0]->type.length + args[1]->type.length);
+    }
+    type.nullable = loses || AnyNullable(args);
+    return MakeTyped(name, type, std::string(function.text), std::move(args));
+  }
+  for (auto group : {&Impl::NumericFunction, &Impl::ConditionalFunction, &Impl::CollectionFunction, &Impl::TimeFunction}) {
+    bool matched = true;
+    ASSIGN_OR_RAISE(BoundPtr bound, (this->*group)(call, args, &matched));
+    if (matched) return bound;
+  }
+  if (known) return InvalidAt(call.at, "function does not take these arguments, name=", name, " types=", TypeList(args));
+  return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "function is not known, name=", name);
+}
+
+Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
+  const std::string& name = call.name;
+  const bool rounds = name == "ROUND" || name == "TRUNCATE";
+  const bool whole = name == "FLOOR" || name == "CEIL" || name == "CEILING";
+  if (name == "MOD" && args.size() == 2) return Arithmetic(sql::Arithmetic::kModulo, args[0], args[1], call.at);
+  const bool single = name == "ABS" || name == "SIGN" || whole || (rounds && args.size() == 1);
+  if (!(single && args.size() == 1) && !(rounds && args.size() == 2)) {
+    *matched = false;
+    return nullptr;
+  }
+  if (!args[0]->type.is_numeric()) return InvalidAt(call.at, name, " needs a number, type=", args[0]->type.ToString());
+  SqlType type = args[0]->type;
+  if (name == "ABS" || name == "SIGN") {
+    return MakeCall(name, type, "CAST(" + std::string(name == "ABS" ? "abs" : "sign") + "($1) AS " + type.EngineName() + ")", args);
+  }
+  if (whole) {
+    if (type.is_integer()) return args[0];
+    if (type.kind == SqlKind::kDecimal) type.scale = 0;
+    return MakeCall(name, type, "CAST(" + std::string(name == "FLOOR" ? "floor" : "ceil") + "($1) AS " + type.EngineName() + ")", args);
+  }
+  if (args.size() == 1) args.push_back(MakeInteger(0));
+  if (!args[1]->type.is_integer()) return InvalidAt(call.at, name, " needs a whole number of digits");
+  const std::string function = name == "ROUND" ? "round" : "trunc";
+  if (type.kind == SqlKind::kDecimal) {
+    if (!args[1]->constant) {
+      return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")", args);
+    }
+    const int digits = std::atoi(args[1]->constant->c_str());
+    if (digits >= type.scale) return args[0];
+    const SqlType rounded = SqlType::Decimal(std::min(38, 1 + type.precision - type.scale + std::max(digits, 0)), std::max(digits, 0));
+    if (name == "ROUND" && digits >= 0) {
+      return MakeCall(name, rounded, "CAST($1 AS " + rounded.EngineName() + ")", {args[0]});
+    }
+    return MakeCall(name, rounded, "CAST(" + function + "($1, " + std::to_string(digits) + ") AS " + rounded.EngineName() + ")", {args[0]});
+  }
+  return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")", args);
+}
+
+namespace {
+
+// Nullable only when all are, as COALESCE.
+bool AllNullable(const std::vector<BoundPtr>& args) {
+  return std::ranges::all_of(args, [](const BoundPtr& arg) { return arg->type.nullable; });
+}
+
+std::string List(size_t from, size_t to) {
+  std::string text;
+  for (size_t i = from; i <= to; ++i) text += (i > from ? ", $" : "$") + std::to_string(i);
+  return text;
+}
+
+}  // namespace
+
+Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
+  const std::string& name = call.name;
+  const auto wrong_count = [&] { return InvalidAt(call.at, "function has a wrong number of arguments, name=", name); };
+  if (name == "COALESCE" || name == "IFNULL") {
+    if (args.empty() || (name == "IFNULL" && args.size() != 2)) return wrong_count();
+    RETURN_NOT_OK(Unify(&args, call.at, name));
+    const SqlType type = args[0]->type.WithNullable(AllNullable(args));
+    return MakeTyped(name, type, "coalesce(" + List(1, args.size()) + ")", args);
+  }
+  if (name == "NULLIF") {
+    if (args.size() != 2) return wrong_count();
+    const SqlType type = args[0]->type.WithNullable(true);
+    ASSIGN_OR_RAISE(BoundPtr equal, Compare("=", args[0], args[1], call.at));
+    return MakeTyped(name, type, "CASE WHEN $1 THEN NULL ELSE $2 END", {std::move(equal), args[0]});
+  }
+  if (name == "IF") {
+    if (args.size() != 3) return wrong_count();
+    if (args[0]->type.kind != SqlKind::kBoolean) return InvalidAt(call.at, "IF needs a condition, type=", args[0]->type.ToString());
+    std::vector<BoundPtr> values{args[1], args[2]};
+    RETURN_NOT_OK(Unify(&values, call.at, name));
+    const SqlType type = values[0]->type.WithNullable(AnyNullable(values));
+    return MakeTyped(name, type, "CASE WHEN $1 THEN $2 ELSE $3 END", {args[0], values[0], values[1]});
+  }
+  if (name == "GREATEST" || name == "LEAST") {
+    if (args.empty()) return wrong_count();
+    RETURN_NOT_OK(Unify(&args, call.at, name));
+    const SqlType type = args[0]->type.WithNullable(AnyNullable(args));
+    std::string text = "CASE WHEN ";
+    for (size_t i = 1; i <= args.size(); ++i) text += (i > 1 ? " OR $" : "$") + std::to_string(i) + " IS NULL";
+    text += " THEN NULL ELSE " + std::string(name == "GREATEST" ? "greatest(" : "least(") + List(1, args.size()) + ") END";
+    return MakeTyped(name, type, text, args);
+  }
+  if (name == "CONCAT" || name == "CONCAT_WS") {
+    for (const BoundPtr& arg : args) {
+      if (!arg->type.is_text() && !arg->is_null_literal()) return InvalidAt(call.at, name, " needs text, type=", arg->type.ToString());
+    }
+    if (args.size() < 2) return wrong_count();
+    std::string text = "(";
+    for (size_t i = 1; i <= args.size(); ++i) text += (i > 1 ? " || $" : "$") + std::to_string(i);
+    if (name == "CONCAT") return MakeCall(name, SqlType::String(), text + ")", args);
+    return MakeCall(name, SqlType::String(), "concat_ws(" + List(1, args.size()) + ")", args);
+  }
+  if (name == "TRIM") {
+    for (const BoundPtr& arg : args) {
+      if (!arg->type.is_text() && !arg->is_null_literal()) return InvalidAt(call.at, "TRIM needs text, type=", arg->type.ToString());
+    }
+    const std::string function = call.text == "LEADING" ? "ltrim(" : call.text == "TRAILING" ? "rtrim(" : "trim(";
+    const SqlType type = args[0]->type.is_text() ? SqlType::Varchar(args[0]->type.length) : SqlType::String();
+    return MakeCall(name, type, function + List(1, args.size()) + ")", args);
+  }
+  if (name == "HEX" && args.size() == 1) {
+    if (!args[0]->type.is_text() && !args[0]->type.is_integer()) return InvalidAt(call.at, "HEX needs text or a whole number");
+    return MakeCall(name, SqlType::String(), args[0]->type.is_text() ? "hex(encode($1))" : "hex(CAST($1 AS BIGINT))", args);
+  }
+  if (name == "TYPEOF" && args.size() == 1) {
+    BoundPtr text = MakeString(args[0]->type.ToString());
+    return MakeTyped(name, SqlType::String(), text->text, {});
+  }
+  *matched = false;
+  return nullptr;
+}
+
+Result<BoundPtr> Binder::Impl::CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
+  const std::string& name = call.name;
+  const bool collection = !args.empty() && (args[0]->type.kind == SqlKind::kArray || args[0]->type.kind == SqlKind::kMap);
+  const bool array = collection && args[0]->type.kind == SqlKind::kArray;
+  if (name == "CARDINALITY" && collection) {
+    return MakeCall(name, SqlType::Of(SqlKind::kInteger), array ? "CAST(len($1) AS INTEGER)" : "CAST(cardinality($1) AS INTEGER)", args);
+  }
+  if (name == "ELEMENT" && array) {
+    SqlType type = args[0]->type.children[0];
+    type.nullable = type.nullable || args[0]->type.nullable;
+    return MakeTyped(name, type,
+                     "CASE WHEN len($1) > 1 THEN error('ELEMENT: the array has more than one value') ELSE list_extract($1, 1) END", args);
+  }
+  if (name == "ARRAY_CONTAINS" && array && args.size() == 2) {
+    ASSIGN_OR_RAISE(args[1], Widen(args[1], args[0]->type.children[0], call.at));
+    return MakeCall(name, SqlType::Of(SqlKind::kBoolean), "list_contains($1, $2)", args);
+  }
+  if (name == "ARRAY_JOIN" && array && args.size() == 2) {
+    return MakeCall(name, SqlType::String(), "array_to_string($1, $2)", args);
+  }
+  if (name == "MAP_KEYS" && collection && !array) {
+    return MakeCall(name, SqlType::Array(args[0]->type.children[0]), "map_keys($1)", args);
+  }
+  if (name == "MAP_VALUES" && collection && !array) {
+    return MakeCall(name, SqlType::Array(args[0]->type.children[1]), "map_values($1)", args);
+  }
+  *matched = false;
+  return nullptr;
+}
+
+}  // namespace sluice::sql

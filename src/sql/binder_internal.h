@@ -1,0 +1,182 @@
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sql/binder.h"
+#include "sql/cast.h"
+
+namespace sluice::sql {
+
+/// One subquery's boundary: which columns of the queries around it does it take?
+struct Frame {
+  Frame* parent = nullptr;
+  std::set<std::string> outer_columns;
+};
+
+/// A column that expressions can name.
+struct ScopeColumn {
+  std::vector<std::string> qualifier;  ///< Alias, or catalog, database, table.
+  std::string name;
+  BoundPtr value;
+  bool hidden = false;   ///< Not part of `*`.
+  bool merged = false;   ///< The side of USING that gave way: named only with its qualifier.
+  int scan = -1;         ///< Scan that the value is a column of, when conditions on it may go into the scan.
+  int scan_column = -1;
+};
+
+struct Scope {
+  std::vector<ScopeColumn> columns;
+  Scope* outer = nullptr;
+  Frame* frame = nullptr;
+};
+
+/// What a FROM clause gives: a FROM item for the engine and its columns.
+struct BoundRelation {
+  std::string sql;
+  std::vector<ScopeColumn> columns;
+};
+
+/// TUMBLE or HOP of a GROUP BY.
+struct GroupWindow {
+  std::string kind;
+  BoundPtr time;
+  std::vector<int64_t> intervals_ms;
+  BoundPtr start;  ///< Columns of the relation that the window was put on.
+  BoundPtr end;
+};
+
+/// How a clause reads expressions.
+struct ExprContext {
+  Scope* scope = nullptr;
+  std::string_view clause = "expression";
+  bool aggregates = false;          ///< Aggregates and OVER are allowed.
+  bool in_aggregate = false;
+  bool grouped = false;             ///< There is a GROUP BY; without it aggregates of no rows are NULL.
+  const std::map<std::string, BoundPtr>* aliases = nullptr;  ///< ORDER BY: names of the select list come first.
+  const GroupWindow* window = nullptr;
+  const std::map<std::string, ast::WindowSpec>* windows = nullptr;
+};
+
+/// Times inside one window of a group or table function.
+struct WindowColumns {
+  BoundPtr start;
+  BoundPtr end;
+  std::string sql;  ///< The relation with the two columns added.
+};
+
+class Binder::Impl {
+ public:
+  explicit Impl(const BindContext& context) : context_(context) {}
+
+  // bind_query.cc
+  Result<BoundQuery> Query(const ast::Query& query, Scope* outer, Frame* frame);
+  Result<BoundQuery> Body(const ast::Body& body, const std::vector<ast::SortKey>* order, Scope* outer, Frame* frame);
+  Result<BoundQuery> SetOperation(const ast::SetOperation& operation, Scope* outer, Frame* frame);
+  Result<BoundQuery> Values(const ast::Values& values, Scope* outer, Frame* frame);
+  Result<std::string> OutputOrder(const BoundQuery& query, const std::vector<ast::SortKey>& order);
+  Result<std::string> Limits(const ast::Query& query);
+
+  // bind_select.cc
+  Result<BoundQuery> Select(const ast::Select& select, const std::vector<ast::SortKey>* order, Scope* outer,
+                            Frame* frame);
+
+  // bind_from.cc
+  Result<BoundRelation> From(const ast::Relation& relation, Scope* outer, Frame* frame);
+  Result<BoundRelation> Table(const ast::Relation& relation, Frame* frame);
+  Result<BoundRelation> CommonTable(size_t position, const ast::Relation& relation, Frame* frame);
+  Result<BoundRelation> Derived(BoundQuery query, const std::string& alias);
+  Result<BoundRelation> View(const ViewInfo& view, const ast::Relation& relation);
+  Result<BoundRelation> Join(const ast::Relation& relation, Scope* outer, Frame* frame);
+  Result<BoundRelation> Unnest(const ast::Relation& relation, Scope* outer, Frame* frame);
+  Result<BoundRelation> WindowFunction(const ast::Relation& relation, Scope* outer, Frame* frame);
+  Status ApplyAlias(const ast::Relation& relation, BoundRelation* bound);
+  Status TimeTravel(const ast::Relation& relation, TableRef* ref);
+  Status MergeUsing(const std::vector<ast::Name>& names, Position at, ast::JoinKind kind, const BoundRelation& left,
+                    const BoundRelation& right, std::vector<ScopeColumn>* columns, std::string* on);
+  Result<ResolvedName> Resolve(const std::vector<ast::Name>& parts, Position at) const;
+  void PushPredicates(const BoundPtr& condition, const std::vector<ScopeColumn>& columns);
+
+  // bind_window.cc
+  Result<WindowColumns> AddWindow(const std::string& kind, const BoundPtr& time, const std::vector<int64_t>& intervals_ms,
+                                  Position at, const BoundRelation& input, const std::string& where);
+  Result<std::vector<int64_t>> WindowIntervals(const std::string& kind, const std::vector<ast::ExprPtr>& arguments,
+                                               size_t from, Position at, ExprContext& context);
+  Result<std::optional<GroupWindow>> FindGroupWindow(const ast::Select& select, ExprContext& context,
+                                                     size_t* position);
+  Result<BoundPtr> WindowProperty(const ast::Expr& call, ExprContext& context);
+
+  // bind_expression.cc
+  Result<BoundPtr> Expression(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> Condition(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> Column(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> Literal(const ast::Expr& expr);
+  Result<BoundPtr> Interval(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> Case(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> In(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> Subquery(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> Collection(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> IndexOf(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> Field(BoundPtr row, const std::string& name, Position at);
+  Result<std::vector<BoundPtr>> Arguments(const std::vector<ast::ExprPtr>& args, ExprContext& context);
+
+  // bind_operator.cc
+  Result<BoundPtr> Operator(const ast::Expr& call, std::vector<BoundPtr> args, bool* matched);
+  Result<BoundPtr> Arithmetic(sql::Arithmetic op, BoundPtr a, BoundPtr b, Position at);
+  Result<BoundPtr> TimeArithmetic(sql::Arithmetic op, BoundPtr a, BoundPtr b, Position at);
+  Result<BoundPtr> Compare(const std::string& op, BoundPtr a, BoundPtr b, Position at);
+  Status Unify(std::vector<BoundPtr>* values, Position at, std::string_view what);
+  Status UnifyForComparison(BoundPtr* a, BoundPtr* b, Position at, bool lenient);
+  Result<BoundPtr> Like(const ast::Expr& call, std::vector<BoundPtr> args);
+  Result<BoundPtr> AddMillis(BoundPtr time, const BoundPtr& millis, bool negate, Position at);
+  Result<BoundPtr> AddMonths(BoundPtr time, const BoundPtr& months, bool negate, Position at);
+
+  // bind_function.cc, bind_time_function.cc
+  Result<BoundPtr> Call(const ast::Expr& call, ExprContext& context);
+  Result<BoundPtr> Function(const ast::Expr& call, std::vector<BoundPtr> args);
+  Result<BoundPtr> NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
+  Result<BoundPtr> ConditionalFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
+  Result<BoundPtr> CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
+  Result<BoundPtr> TimeFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
+  Result<BoundPtr> Extract(const std::string& unit, BoundPtr time, Position at);
+  Result<BoundPtr> FloorTo(const ast::Expr& call, BoundPtr time);
+  Result<BoundPtr> TimestampDiff(const ast::Expr& call, std::vector<BoundPtr>& args);
+  Result<BoundPtr> TimestampAdd(const ast::Expr& call, std::vector<BoundPtr>& args);
+  Result<BoundPtr> Now(const std::string& name);
+
+  // bind_aggregate.cc
+  Result<BoundPtr> Aggregate(const ast::Expr& call, ExprContext& context);
+  Result<BoundPtr> Variance(const std::string& name, const Bound& call, BoundPtr value, Position at);
+  Result<BoundPtr> Over(const ast::Expr& call, ExprContext& context);
+  Result<std::string> WindowText(const ast::WindowSpec& window, ExprContext& context, std::vector<BoundPtr>* args);
+
+  // Shared.
+  Result<BoundPtr> Cast(BoundPtr value, const SqlType& to, CastMode mode, Position at) {
+    return CastTo(std::move(value), to, mode, at, context_.time_zone);
+  }
+  /// A conversion that keeps the value; cannot fail for types from CommonType.
+  Result<BoundPtr> Widen(BoundPtr value, const SqlType& to, Position at) {
+    return Cast(std::move(value), to, CastMode::kWiden, at);
+  }
+  BoundPtr DecimalCall(sql::Arithmetic op, BoundPtr a, BoundPtr b, const SqlType& result);
+  std::string NextName() { return "c" + std::to_string(++names_); }
+  std::string Typed(const Bound& expr) const;
+
+  const BindContext& context_;
+  std::vector<ScanUse> scans_;
+  std::set<DecimalFunction> decimal_functions_;
+  std::vector<TableMention> mentions_;
+  std::vector<const ast::CommonTable*> common_tables_;  // In sight; the last of a name wins.
+  int names_ = 0;
+  int view_depth_ = 0;
+};
+
+/// Is it the name of an aggregate function?
+bool IsAggregateName(const std::string& upper);
+/// Does the expression hold an aggregate call outside subqueries?
+bool HasAggregateCall(const ast::Expr& expr);
+/// ASC NULLS FIRST and the like, Flink's default filled in.
+std::string SortDirection(const ast::SortKey& key);
+
+}  // namespace sluice::sql

@@ -1,0 +1,107 @@
+#include "sql/duckdb_handles.h"
+
+#include <vector>
+
+namespace sluice::sql::duckdb {
+
+Status EngineError(const char* message) {
+  std::string_view text = message == nullptr ? "query failed" : message;
+  // "Conversion Error: Could not …", "Invalid Input Error: …": keep what follows the kind.
+  for (const std::string_view kind : {"Invalid Input Error: ", "Conversion Error: ", "Out of Range Error: ",
+                                      "Binder Error: ", "Interrupted Error: "}) {
+    if (text.starts_with(kind)) {
+      text.remove_prefix(kind.size());
+      break;
+    }
+  }
+  const size_t hint = text.find("\n\nLINE ");  // The engine's text is ours, not the user's: its place says nothing.
+  return Status::ExecutionError(text.substr(0, hint));
+}
+
+Result<Owned<DataChunk>> QueryResult::Fetch() {
+  const DataChunk chunk = api_->fetch_chunk(handle_);
+  if (chunk == nullptr) {
+    const char* error = api_->result_error(&handle_);
+    if (error != nullptr && *error != '\0') return EngineError(error);
+  }
+  return Owned<DataChunk>(chunk, api_->destroy_data_chunk);
+}
+
+Status Run(const Api& api, Connection connection, const std::string& sql) {
+  QueryResult result(api);
+  if (api.query(connection, sql.c_str(), result.handle()) == State::kSuccess) return Status::OK();
+  return EngineError(api.result_error(result.handle()));
+}
+
+Result<QueryResult> Stream(const Api& api, Connection connection, const std::string& sql) {
+  PreparedStatement raw = nullptr;
+  const State prepared = api.prepare(connection, sql.c_str(), &raw);
+  const Owned<PreparedStatement> statement(raw, api.destroy_prepare);
+  if (prepared != State::kSuccess) return EngineError(api.prepare_error(raw));
+  PendingResult raw_pending = nullptr;
+  const State started = api.pending_prepared_streaming(raw, &raw_pending);
+  const Owned<PendingResult> pending(raw_pending, api.destroy_pending);
+  if (started != State::kSuccess) return EngineError(api.pending_error(raw_pending));
+  QueryResult result(api);
+  if (api.execute_pending(raw_pending, result.handle()) != State::kSuccess) {
+    return EngineError(api.result_error(result.handle()));
+  }
+  return result;
+}
+
+namespace {
+
+TypeId PlainId(SqlKind kind, bool nanos) {
+  switch (kind) {
+    case SqlKind::kNull:
+    case SqlKind::kBoolean: return TypeId::kBoolean;
+    case SqlKind::kTinyInt: return TypeId::kTinyInt;
+    case SqlKind::kSmallInt: return TypeId::kSmallInt;
+    case SqlKind::kIntervalMonth:
+    case SqlKind::kInteger: return TypeId::kInteger;
+    case SqlKind::kIntervalSecond:
+    case SqlKind::kBigInt: return TypeId::kBigInt;
+    case SqlKind::kFloat: return TypeId::kFloat;
+    case SqlKind::kDouble: return TypeId::kDouble;
+    case SqlKind::kBinary:
+    case SqlKind::kVarbinary: return TypeId::kBlob;
+    case SqlKind::kDate: return TypeId::kDate;
+    case SqlKind::kTime: return TypeId::kTime;
+    case SqlKind::kTimestamp:
+    case SqlKind::kTimestampLtz: return nanos ? TypeId::kTimestampNanos : TypeId::kTimestamp;
+    default: return TypeId::kVarchar;
+  }
+}
+
+}  // namespace
+
+Owned<LogicalType> MakeType(const Api& api, const SqlType& type) {
+  const auto own = [&api](LogicalType made) { return Owned<LogicalType>(made, api.destroy_logical_type); };
+  switch (type.kind) {
+    case SqlKind::kDecimal:
+      return own(api.create_decimal_type(static_cast<uint8_t>(type.precision), static_cast<uint8_t>(type.scale)));
+    case SqlKind::kArray: {
+      const Owned<LogicalType> element = MakeType(api, type.children[0]);
+      return own(api.create_list_type(element.get()));
+    }
+    case SqlKind::kMap: {
+      const Owned<LogicalType> key = MakeType(api, type.children[0]);
+      const Owned<LogicalType> value = MakeType(api, type.children[1]);
+      return own(api.create_map_type(key.get(), value.get()));
+    }
+    case SqlKind::kRow: {
+      std::vector<Owned<LogicalType>> owned;
+      std::vector<LogicalType> members;
+      std::vector<const char*> names;
+      for (size_t i = 0; i < type.children.size(); ++i) {
+        owned.push_back(MakeType(api, type.children[i]));
+        members.push_back(owned.back().get());
+        names.push_back(type.names[i].c_str());
+      }
+      return own(api.create_struct_type(members.data(), names.data(), members.size()));
+    }
+    default: return own(api.create_logical_type(PlainId(type.kind, type.is_nanos())));
+  }
+}
+
+}  // namespace sluice::sql::duckdb

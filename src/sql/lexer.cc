@@ -1,0 +1,268 @@
+#include "sql/lexer.h"
+
+#include <array>
+
+#include "sql/session.h"
+
+namespace sluice::sql {
+
+namespace {
+
+bool StartsWord(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool ContinuesWord(char c) { return StartsWord(c) || IsDigit(c) || c == '$'; }
+bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+int HexValue(char c) {
+  if (IsDigit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+void AppendUtf8(std::string* out, uint32_t code) {
+  if (code < 0x80) {
+    out->push_back(static_cast<char>(code));
+  } else if (code < 0x800) {
+    out->push_back(static_cast<char>(0xc0 | code >> 6));
+    out->push_back(static_cast<char>(0x80 | (code & 0x3f)));
+  } else if (code < 0x10000) {
+    out->push_back(static_cast<char>(0xe0 | code >> 12));
+    out->push_back(static_cast<char>(0x80 | (code >> 6 & 0x3f)));
+    out->push_back(static_cast<char>(0x80 | (code & 0x3f)));
+  } else {
+    out->push_back(static_cast<char>(0xf0 | code >> 18));
+    out->push_back(static_cast<char>(0x80 | (code >> 12 & 0x3f)));
+    out->push_back(static_cast<char>(0x80 | (code >> 6 & 0x3f)));
+    out->push_back(static_cast<char>(0x80 | (code & 0x3f)));
+  }
+}
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) {}
+
+  Result<std::vector<Token>> Run() {
+    std::vector<Token> tokens;
+    while (true) {
+      RETURN_NOT_OK(SkipBlanks());
+      Token token;
+      token.at = at_;
+      token.begin = next_;
+      RETURN_NOT_OK(Take(&token));
+      token.end = next_;
+      const bool last = token.kind == TokenKind::kEnd;
+      tokens.push_back(std::move(token));
+      if (last) return tokens;
+    }
+  }
+
+ private:
+  char Peek(size_t ahead = 0) const { return next_ + ahead < text_.size() ? text_[next_ + ahead] : '\0'; }
+  bool AtEnd() const { return next_ >= text_.size(); }
+  char Step() {
+    const char c = text_[next_++];
+    if (c == '\n') {
+      ++at_.line;
+      at_.column = 1;
+    } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {
+      ++at_.column;  // Continuation bytes of UTF-8 belong to the character before.
+    }
+    return c;
+  }
+  void Steps(size_t count) {
+    while (count-- > 0) Step();
+  }
+
+  Status SkipBlanks() {
+    while (!AtEnd()) {
+      if (IsSpace(Peek())) {
+        Step();
+      } else if (Peek() == '-' && Peek(1) == '-') {
+        while (!AtEnd() && Peek() != '\n') Step();
+      } else if (Peek() == '/' && Peek(1) == '*') {
+        const Position start = at_;
+        Steps(2);
+        while (!AtEnd() && !(Peek() == '*' && Peek(1) == '/')) Step();
+        if (AtEnd()) return InvalidAt(start, "comment has no end");
+        Steps(2);
+      } else {
+        return Status::OK();
+      }
+    }
+    return Status::OK();
+  }
+
+  Status Take(Token* token) {
+    if (AtEnd()) return Status::OK();
+    const char c = Peek();
+    if ((c == 'U' || c == 'u') && Peek(1) == '&' && Peek(2) == '\'') return TakeUnicode(token);
+    if ((c == 'X' || c == 'x') && Peek(1) == '\'') return TakeHex(token);
+    if (StartsWord(c)) return TakeWord(token);
+    if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) return TakeNumber(token);
+    if (c == '\'') {
+      token->kind = TokenKind::kString;
+      return TakeQuoted('\'', &token->text);
+    }
+    if (c == '`') {
+      token->kind = TokenKind::kQuoted;
+      RETURN_NOT_OK(TakeQuoted('`', &token->text));
+      return token->text.empty() ? InvalidAt(token->at, "identifier is empty") : Status::OK();
+    }
+    if (c == '"') {
+      return InvalidAt(at_, "double quotes do not quote here: use `name` for identifiers and 'text' for strings");
+    }
+    return TakeSymbol(token);
+  }
+
+  Status TakeWord(Token* token) {
+    token->kind = TokenKind::kWord;
+    while (!AtEnd() && ContinuesWord(Peek())) token->text.push_back(Step());
+    token->upper = token->text;
+    for (char& c : token->upper) {
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    }
+    return Status::OK();
+  }
+
+  Status TakeNumber(Token* token) {
+    token->kind = TokenKind::kInteger;
+    while (IsDigit(Peek())) token->text.push_back(Step());
+    if (Peek() == '.' && !StartsWord(Peek(1))) {
+      token->kind = TokenKind::kDecimal;
+      token->text.push_back(Step());
+      while (IsDigit(Peek())) token->text.push_back(Step());
+    }
+    const size_t sign = Peek(1) == '+' || Peek(1) == '-' ? 1 : 0;
+    if ((Peek() == 'e' || Peek() == 'E') && IsDigit(Peek(1 + sign))) {
+      token->kind = TokenKind::kDouble;
+      for (size_t i = 0; i < 1 + sign; ++i) token->text.push_back(Step());
+      while (IsDigit(Peek())) token->text.push_back(Step());
+    }
+    if (StartsWord(Peek())) return InvalidAt(at_, "number runs into a word, number=", token->text);
+    return Status::OK();
+  }
+
+  // From the opening quote to the closing one; a doubled quote stands for itself.
+  Status TakeQuoted(char quote, std::string* out) {
+    const Position start = at_;
+    Step();
+    while (!AtEnd()) {
+      const char c = Step();
+      if (c != quote) {
+        out->push_back(c);
+      } else if (Peek() == quote) {
+        out->push_back(Step());
+      } else {
+        return Status::OK();
+      }
+    }
+    return InvalidAt(start, quote == '`' ? "identifier has no closing backtick" : "string has no closing quote");
+  }
+
+  Status TakeHex(Token* token) {
+    token->kind = TokenKind::kHex;
+    Step();
+    std::string digits;
+    RETURN_NOT_OK(TakeQuoted('\'', &digits));
+    if (digits.size() % 2 != 0) return InvalidAt(token->at, "binary literal has an odd number of digits");
+    for (size_t i = 0; i < digits.size(); i += 2) {
+      const int high = HexValue(digits[i]);
+      const int low = HexValue(digits[i + 1]);
+      if (high < 0 || low < 0) return InvalidAt(token->at, "binary literal has a digit that is not hexadecimal");
+      token->text.push_back(static_cast<char>(high << 4 | low));
+    }
+    return Status::OK();
+  }
+
+  Status TakeUnicode(Token* token) {
+    token->kind = TokenKind::kUnicode;
+    Steps(2);
+    std::string raw;
+    RETURN_NOT_OK(TakeQuoted('\'', &raw));
+    for (size_t i = 0; i < raw.size();) {
+      if (raw[i] != '\\') {
+        token->text.push_back(raw[i++]);
+      } else if (i + 1 < raw.size() && raw[i + 1] == '\\') {
+        token->text.push_back('\\');
+        i += 2;
+      } else {
+        uint32_t code = 0;
+        for (size_t k = 1; k <= 4; ++k) {
+          const int digit = i + k < raw.size() ? HexValue(raw[i + k]) : -1;
+          if (digit < 0) return InvalidAt(token->at, "unicode escape needs four hexadecimal digits");
+          code = code << 4 | static_cast<uint32_t>(digit);
+        }
+        AppendUtf8(&token->text, code);
+        i += 5;
+      }
+    }
+    return Status::OK();
+  }
+
+  Status TakeSymbol(Token* token) {
+    static constexpr std::array<std::string_view, 8> kLong = {"<>", "!=", "<=", ">=", "||", "==", "=>", "::"};
+    static constexpr std::string_view kShort = "(),.;+-*/%=<>[]?:{}";
+    token->kind = TokenKind::kSymbol;
+    for (const std::string_view symbol : kLong) {
+      if (text_.substr(next_).starts_with(symbol)) {
+        token->text = symbol;
+        Steps(symbol.size());
+        return Status::OK();
+      }
+    }
+    if (kShort.find(Peek()) == std::string_view::npos) {
+      return InvalidAt(at_, "unexpected character, character='", std::string(1, Peek()), "'");
+    }
+    token->text = std::string(1, Step());
+    return Status::OK();
+  }
+
+  std::string_view text_;
+  size_t next_ = 0;
+  Position at_;
+};
+
+}  // namespace
+
+Result<std::vector<Token>> Tokenize(std::string_view text) { return Lexer(text).Run(); }
+
+std::vector<StatementText> SplitStatements(std::string_view script) {
+  std::vector<StatementText> statements;
+  const auto line_of = [script](size_t offset) {
+    return 1 + static_cast<int>(std::count(script.begin(), script.begin() + static_cast<ptrdiff_t>(offset), '\n'));
+  };
+  size_t start = 0;        // Where the current piece begins.
+  size_t first = std::string_view::npos;  // Its first byte outside blanks and comments.
+  const auto close = [&](size_t end, bool complete) {
+    if (first != std::string_view::npos) {
+      statements.push_back({script.substr(first, end - first), line_of(first), complete});
+    }
+    start = end + 1;
+    first = std::string_view::npos;
+  };
+  size_t i = 0;
+  while (i < script.size()) {
+    const char c = script[i];
+    if (c == '-' && script.substr(i).starts_with("--")) {
+      i = std::min(script.find('\n', i), script.size());
+    } else if (c == '/' && script.substr(i).starts_with("/*")) {
+      const size_t end = script.find("*/", i + 2);
+      i = end == std::string_view::npos ? script.size() : end + 2;
+    } else if (c == ';') {
+      close(i++, true);
+    } else {
+      if (!IsSpace(c) && first == std::string_view::npos) first = i;
+      ++i;
+      if (c == '\'' || c == '`') {
+        i = script.find(c, i);
+        i = i == std::string_view::npos ? script.size() : i + 1;
+      }
+    }
+  }
+  close(script.size(), false);
+  return statements;
+}
+
+}  // namespace sluice::sql

@@ -1,0 +1,435 @@
+#include "sql/parser_internal.h"
+
+namespace sluice::sql {
+
+using ast::Relation;
+using RelationPtr = std::unique_ptr<ast::Relation>;
+using BodyPtr = std::unique_ptr<ast::Body>;
+
+namespace {
+
+template <typename T>
+BodyPtr MakeBody(T node) {
+  auto body = std::make_unique<ast::Body>();
+  body->node = std::move(node);
+  return body;
+}
+
+RelationPtr MakeRelation(Relation::Kind kind, Position at) {
+  auto relation = std::make_unique<Relation>();
+  relation->kind = kind;
+  relation->at = at;
+  return relation;
+}
+
+}  // namespace
+
+bool Parser::StartsQuery(size_t ahead) const {
+  while (PeekSymbol("(", ahead)) ++ahead;
+  return PeekWord("SELECT", ahead) || PeekWord("WITH", ahead) || PeekWord("VALUES", ahead);
+}
+
+Result<ast::QueryPtr> Parser::Query() {
+  RETURN_NOT_OK(CheckDepth());
+  const Depth depth(*this);
+  auto query = std::make_unique<ast::Query>();
+  query->at = Peek().at;
+  if (AcceptWord("WITH")) {
+    if (PeekWord("RECURSIVE")) return NotCovered(Peek().at, "WITH RECURSIVE");
+    do {
+      ASSIGN_OR_RAISE(ast::CommonTable table, CommonTable());
+      query->with.push_back(std::move(table));
+    } while (AcceptSymbol(","));
+  }
+  ASSIGN_OR_RAISE(query->body, SetBody(0));
+  if (AcceptWords({"ORDER", "BY"})) {
+    ASSIGN_OR_RAISE(query->order_by, SortKeys());
+  }
+  if (AcceptWord("LIMIT")) {
+    if (!AcceptWord("ALL")) {
+      ASSIGN_OR_RAISE(query->limit, Expression());
+    }
+  }
+  if (AcceptWord("OFFSET")) {
+    ASSIGN_OR_RAISE(query->offset, Expression());
+    if (!AcceptWord("ROW")) AcceptWord("ROWS");
+  }
+  if (AcceptWord("FETCH")) {
+    if (!AcceptWord("FIRST")) RETURN_NOT_OK(ExpectWord("NEXT"));
+    ASSIGN_OR_RAISE(query->limit, Primary());
+    if (!AcceptWord("ROW")) RETURN_NOT_OK(ExpectWord("ROWS"));
+    RETURN_NOT_OK(ExpectWord("ONLY"));
+  }
+  return query;
+}
+
+Result<ast::CommonTable> Parser::CommonTable() {
+  ast::CommonTable table{.at = Peek().at};
+  ASSIGN_OR_RAISE(table.name, Identifier("a name"));
+  if (PeekSymbol("(")) {
+    ASSIGN_OR_RAISE(table.columns, NameList("a column name"));
+  }
+  RETURN_NOT_OK(ExpectWord("AS"));
+  RETURN_NOT_OK(ExpectSymbol("("));
+  ASSIGN_OR_RAISE(ast::QueryPtr query, Query());
+  table.query = std::move(query);
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  return table;
+}
+
+// UNION and EXCEPT bind alike, INTERSECT tighter.
+Result<BodyPtr> Parser::SetBody(int least_precedence) {
+  RETURN_NOT_OK(CheckDepth());
+  const Depth depth(*this);
+  ASSIGN_OR_RAISE(BodyPtr left, SimpleBody());
+  while (true) {
+    ast::SetOperation operation{.at = Peek().at};
+    int precedence = 1;
+    if (PeekWord("UNION")) {
+      operation.op = ast::SetOperation::Op::kUnion;
+    } else if (PeekWord("EXCEPT") || PeekWord("MINUS")) {
+      operation.op = ast::SetOperation::Op::kExcept;
+    } else if (PeekWord("INTERSECT")) {
+      operation.op = ast::SetOperation::Op::kIntersect;
+      precedence = 2;
+    } else {
+      return left;
+    }
+    if (precedence <= least_precedence) return left;
+    Take();
+    operation.all = AcceptWord("ALL");
+    if (!operation.all) AcceptWord("DISTINCT");
+    operation.left = std::move(left);
+    ASSIGN_OR_RAISE(operation.right, SetBody(precedence));
+    left = MakeBody(std::move(operation));
+  }
+}
+
+Result<BodyPtr> Parser::SimpleBody() {
+  if (AcceptSymbol("(")) {
+    ASSIGN_OR_RAISE(ast::QueryPtr query, Query());
+    RETURN_NOT_OK(ExpectSymbol(")"));
+    return MakeBody(std::move(query));
+  }
+  if (PeekWord("VALUES")) {
+    ASSIGN_OR_RAISE(ast::Values values, ValuesClause());
+    return MakeBody(std::move(values));
+  }
+  if (PeekWord("TABLE") && PeekIdentifier(1)) return NotCovered(Peek().at, "TABLE as a query");
+  ASSIGN_OR_RAISE(ast::Select select, SelectClause());
+  return MakeBody(std::move(select));
+}
+
+Result<ast::Values> Parser::ValuesClause() {
+  ast::Values values{.at = Peek().at};
+  RETURN_NOT_OK(ExpectWord("VALUES"));
+  do {
+    std::vector<ast::ExprPtr> row;
+    const bool worded = PeekWord("ROW") && PeekSymbol("(", 1);
+    if (worded) Take();
+    if (PeekSymbol("(") && (worded || !StartsQuery())) {
+      ASSIGN_OR_RAISE(row, Arguments());
+    } else {
+      ASSIGN_OR_RAISE(ast::ExprPtr single, Expression());
+      row.push_back(std::move(single));
+    }
+    values.rows.push_back(std::move(row));
+  } while (AcceptSymbol(","));
+  return values;
+}
+
+Result<ast::Select> Parser::SelectClause() {
+  ast::Select select{.at = Peek().at};
+  RETURN_NOT_OK(ExpectWord("SELECT"));
+  select.distinct = AcceptWord("DISTINCT");
+  if (!select.distinct) AcceptWord("ALL");
+  do {
+    ast::SelectItem item;
+    ASSIGN_OR_RAISE(item.expr, Expression());
+    if (AcceptWord("AS")) {
+      // After AS any word that does not end the item serves as a name, reserved in Flink or not.
+      ASSIGN_OR_RAISE(item.alias, Identifier("a column name"));
+    } else if (PeekIdentifier()) {
+      item.alias = Take().text;
+    }
+    select.items.push_back(std::move(item));
+  } while (AcceptSymbol(","));
+  if (AcceptWord("FROM")) {
+    ASSIGN_OR_RAISE(select.from, FromClause());
+  }
+  if (AcceptWord("WHERE")) {
+    ASSIGN_OR_RAISE(select.where, Expression());
+  }
+  if (AcceptWords({"GROUP", "BY"})) RETURN_NOT_OK(GroupBy(&select));
+  if (AcceptWord("HAVING")) {
+    ASSIGN_OR_RAISE(select.having, Expression());
+  }
+  if (PeekWord("QUALIFY")) return NotCovered(Peek().at, "QUALIFY");
+  if (AcceptWord("WINDOW")) {
+    do {
+      ASSIGN_OR_RAISE(std::string name, Identifier("a window name"));
+      RETURN_NOT_OK(ExpectWord("AS"));
+      ASSIGN_OR_RAISE(ast::WindowSpec window, Window());
+      select.windows.emplace(std::move(name), std::move(window));
+    } while (AcceptSymbol(","));
+  }
+  return select;
+}
+
+Status Parser::GroupBy(ast::Select* select) {
+  select->grouped = true;
+  do {
+    RETURN_NOT_OK(GroupingElement(select));
+  } while (AcceptSymbol(","));
+  return Status::OK();
+}
+
+// One element: an expression, or GROUPING SETS, ROLLUP or CUBE standing alone.
+Status Parser::GroupingElement(ast::Select* select) {
+  const Position at = Peek().at;
+  const bool sets = PeekWords({"GROUPING", "SETS"});
+  const bool rollup = PeekWord("ROLLUP") && PeekSymbol("(", 1);
+  const bool cube = PeekWord("CUBE") && PeekSymbol("(", 1);
+  if (!sets && !rollup && !cube) {
+    if (!select->grouping_sets.empty()) return NotCovered(at, "GROUP BY with an expression beside grouping sets");
+    if (PeekSymbol("(") && PeekSymbol(")", 1)) {
+      Take();
+      Take();  // GROUP BY (): one group.
+      return Status::OK();
+    }
+    ASSIGN_OR_RAISE(ast::ExprPtr expr, Expression());
+    if (expr->kind == ast::ExprKind::kRow && expr->name.empty()) {
+      for (ast::ExprPtr& part : expr->args) select->group_by.push_back(std::move(part));
+    } else {
+      select->group_by.push_back(std::move(expr));
+    }
+    return Status::OK();
+  }
+  if (!select->group_by.empty()) return NotCovered(at, "GROUP BY with an expression beside grouping sets");
+  Take();
+  if (sets) Take();
+  RETURN_NOT_OK(ExpectSymbol("("));
+  std::vector<std::vector<size_t>> elements;
+  do {
+    std::vector<size_t> positions;
+    if (AcceptSymbol("(")) {
+      while (!PeekSymbol(")")) {
+        ASSIGN_OR_RAISE(ast::ExprPtr expr, Expression());
+        positions.push_back(select->group_by.size());
+        select->group_by.push_back(std::move(expr));
+        if (!AcceptSymbol(",")) break;
+      }
+      RETURN_NOT_OK(ExpectSymbol(")"));
+    } else {
+      ASSIGN_OR_RAISE(ast::ExprPtr expr, Expression());
+      positions.push_back(select->group_by.size());
+      select->group_by.push_back(std::move(expr));
+    }
+    elements.push_back(std::move(positions));
+  } while (AcceptSymbol(","));
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  if (sets) {
+    select->grouping_sets = std::move(elements);
+    return Status::OK();
+  }
+  if (cube && elements.size() > 12) return InvalidAt(at, "CUBE has too many elements, limit=12");
+  const auto add = [&](auto&& chosen) {
+    std::vector<size_t> set;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (chosen(i)) set.insert(set.end(), elements[i].begin(), elements[i].end());
+    }
+    select->grouping_sets.push_back(std::move(set));
+  };
+  if (rollup) {
+    for (size_t kept = elements.size() + 1; kept-- > 0;) add([kept](size_t i) { return i < kept; });
+  } else {
+    for (size_t mask = size_t{1} << elements.size(); mask-- > 0;) add([mask](size_t i) { return (mask >> i & 1) != 0; });
+  }
+  return Status::OK();
+}
+
+// --- FROM ---
+
+Result<RelationPtr> Parser::FromClause() {
+  ASSIGN_OR_RAISE(RelationPtr left, JoinedRelation());
+  while (PeekSymbol(",")) {
+    RelationPtr join = MakeRelation(Relation::Kind::kJoin, Take().at);
+    join->join = ast::JoinKind::kCross;
+    join->left = std::move(left);
+    ASSIGN_OR_RAISE(join->right, JoinedRelation());
+    left = std::move(join);
+  }
+  return left;
+}
+
+Result<RelationPtr> Parser::JoinedRelation() {
+  ASSIGN_OR_RAISE(RelationPtr left, PrimaryRelation());
+  while (true) {
+    RelationPtr join = MakeRelation(Relation::Kind::kJoin, Peek().at);
+    ASSIGN_OR_RAISE(const bool found, JoinType(join.get()));
+    if (!found) return left;
+    join->left = std::move(left);
+    ASSIGN_OR_RAISE(join->right, PrimaryRelation());
+    RETURN_NOT_OK(JoinCondition(join.get()));
+    left = std::move(join);
+  }
+}
+
+// The words up to JOIN; false when no join follows.
+Result<bool> Parser::JoinType(Relation* join) {
+  join->natural = AcceptWord("NATURAL");
+  if (AcceptWord("CROSS")) {
+    join->join = ast::JoinKind::kCross;
+  } else if (AcceptWord("INNER")) {
+    join->join = ast::JoinKind::kInner;
+  } else if (PeekWord("LEFT") || PeekWord("RIGHT") || PeekWord("FULL")) {
+    const std::string side = Take().upper;
+    join->join = side == "LEFT"    ? ast::JoinKind::kLeft
+                 : side == "RIGHT" ? ast::JoinKind::kRight
+                                   : ast::JoinKind::kFull;
+    if (side == "LEFT" && AcceptWord("SEMI")) {
+      join->join = ast::JoinKind::kSemi;
+    } else if (side == "LEFT" && AcceptWord("ANTI")) {
+      join->join = ast::JoinKind::kAnti;
+    } else {
+      AcceptWord("OUTER");
+    }
+  } else if (!PeekWord("JOIN")) {
+    return join->natural ? Result<bool>(Unexpected("JOIN")) : false;
+  }
+  RETURN_NOT_OK(ExpectWord("JOIN"));
+  return true;
+}
+
+Status Parser::JoinCondition(Relation* join) {
+  if (join->join == ast::JoinKind::kCross || join->natural) return Status::OK();
+  if (AcceptWord("USING")) {
+    ASSIGN_OR_RAISE(join->using_columns, NameList("a column name"));
+    return Status::OK();
+  }
+  RETURN_NOT_OK(ExpectWord("ON"));
+  ASSIGN_OR_RAISE(join->on, Expression());
+  return Status::OK();
+}
+
+Result<RelationPtr> Parser::PrimaryRelation() {
+  RETURN_NOT_OK(CheckDepth());
+  const Depth depth(*this);
+  const Position at = Peek().at;
+  RelationPtr relation;
+  if (PeekWord("LATERAL")) {
+    if (PeekWord("TABLE", 1)) return NotCovered(at, "LATERAL TABLE");
+    Take();
+  }
+  if (PeekSymbol("(")) {
+    if (StartsQuery()) {
+      // ((SELECT …) UNION (SELECT …)) as well as (SELECT …).
+      Take();
+      relation = MakeRelation(Relation::Kind::kSubquery, at);
+      ASSIGN_OR_RAISE(relation->query, Query());
+    } else {
+      Take();
+      ASSIGN_OR_RAISE(relation, FromClause());
+    }
+    RETURN_NOT_OK(ExpectSymbol(")"));
+  } else if (PeekWord("VALUES")) {
+    relation = MakeRelation(Relation::Kind::kSubquery, at);
+    relation->query = std::make_unique<ast::Query>();
+    relation->query->at = at;
+    ASSIGN_OR_RAISE(ast::Values values, ValuesClause());
+    relation->query->body = MakeBody(std::move(values));
+  } else if (PeekWord("TABLE") && PeekSymbol("(", 1)) {
+    ASSIGN_OR_RAISE(relation, TableFunction());
+  } else if (PeekWord("UNNEST") && PeekSymbol("(", 1)) {
+    Take();
+    Take();
+    relation = MakeRelation(Relation::Kind::kUnnest, at);
+    ASSIGN_OR_RAISE(ast::ExprPtr argument, Expression());
+    relation->arguments.push_back(std::move(argument));
+    RETURN_NOT_OK(ExpectSymbol(")"));
+    relation->ordinality = AcceptWords({"WITH", "ORDINALITY"});
+  } else {
+    relation = MakeRelation(Relation::Kind::kTable, at);
+    relation->begin = Peek().begin;
+    ASSIGN_OR_RAISE(ast::ObjectName name, ObjectName("a table"));
+    relation->names = std::move(name.parts);
+    relation->end = tokens_[next_ - 1].end;
+    RETURN_NOT_OK(AsOf(relation.get()));
+  }
+  if (PeekWord("MATCH_RECOGNIZE") || PeekWord("TABLESAMPLE") || PeekWord("PIVOT")) {
+    return NotCovered(Peek().at, Peek().upper);
+  }
+  RETURN_NOT_OK(Alias(relation.get()));
+  return relation;
+}
+
+// TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTES [, offset])), HOP and CUMULATE likewise.
+Result<RelationPtr> Parser::TableFunction() {
+  Take();
+  RETURN_NOT_OK(ExpectSymbol("("));
+  RelationPtr relation = MakeRelation(Relation::Kind::kWindow, Peek().at);
+  if (Peek().kind != TokenKind::kWord) return Unexpected("a table function");
+  relation->window = Take().upper;
+  if (relation->window != "TUMBLE" && relation->window != "HOP" && relation->window != "CUMULATE") {
+    return NotCovered(relation->at, "table function " + relation->window);
+  }
+  RETURN_NOT_OK(ExpectSymbol("("));
+  if (PeekWord("TABLE")) {
+    Take();
+    relation->left = MakeRelation(Relation::Kind::kTable, Peek().at);
+    relation->left->begin = Peek().begin;
+    ASSIGN_OR_RAISE(ast::ObjectName name, ObjectName("a table"));
+    relation->left->names = std::move(name.parts);
+    relation->left->end = tokens_[next_ - 1].end;
+  } else if (PeekSymbol("(") && StartsQuery()) {
+    relation->left = MakeRelation(Relation::Kind::kSubquery, Take().at);
+    ASSIGN_OR_RAISE(relation->left->query, Query());
+    RETURN_NOT_OK(ExpectSymbol(")"));
+  } else {
+    return Unexpected("TABLE name or a query in parentheses");
+  }
+  RETURN_NOT_OK(ExpectSymbol(","));
+  relation->time_at = Peek().at;
+  RETURN_NOT_OK(ExpectWord("DESCRIPTOR"));
+  RETURN_NOT_OK(ExpectSymbol("("));
+  ASSIGN_OR_RAISE(relation->time_column, Identifier("a time column"));
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  while (AcceptSymbol(",")) {
+    ASSIGN_OR_RAISE(ast::ExprPtr argument, Expression());
+    relation->arguments.push_back(std::move(argument));
+  }
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  return relation;
+}
+
+// FOR SYSTEM_TIME AS OF t (Flink), FOR TIMESTAMP AS OF t, FOR [SYSTEM_]VERSION AS OF n, and Spark's without FOR.
+Status Parser::AsOf(Relation* table) {
+  const size_t lead = PeekWord("FOR") ? 1 : 0;
+  const bool time = PeekWord("SYSTEM_TIME", lead) || PeekWord("TIMESTAMP", lead);
+  const bool version = PeekWord("SYSTEM_VERSION", lead) || PeekWord("VERSION", lead);
+  const bool follows = PeekWord("AS", lead + 1) && PeekWord("OF", lead + 2);
+  if (!(time || version) || !follows) {
+    return lead == 1 ? Unexpected("SYSTEM_TIME AS OF or TIMESTAMP AS OF after FOR") : Status::OK();
+  }
+  for (size_t i = 0; i < lead + 3; ++i) Take();
+  table->as_of_version = version;
+  ASSIGN_OR_RAISE(table->as_of, Concatenation());
+  return Status::OK();
+}
+
+Status Parser::Alias(Relation* relation) {
+  if (AcceptWord("AS")) {
+    ASSIGN_OR_RAISE(relation->alias, Identifier("an alias"));
+  } else if (PeekIdentifier() && !PeekWord("WINDOW")) {
+    relation->alias = Take().text;
+  } else {
+    return Status::OK();
+  }
+  if (PeekSymbol("(")) {
+    ASSIGN_OR_RAISE(relation->column_aliases, NameList("a column name"));
+  }
+  return Status::OK();
+}
+
+}  // namespace sluice::sql

@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <charconv>
+
+#include "sql/parser_internal.h"
+
+namespace sluice::sql {
+
+namespace {
+
+// Words that end or join the clauses around a name, so a bare name can never be one of them.
+constexpr std::string_view kReserved[] = {
+    "ALL",    "AND",    "AS",       "BETWEEN", "CASE",   "CAST",  "CREATE", "CROSS",  "DISTINCT",
+    "ELSE",   "END",    "EXCEPT", "EXISTS",   "FETCH",   "FOR",    "FROM",  "FULL",   "GROUP",  "HAVING",
+    "IN",     "INNER",  "INSERT", "INTERSECT", "INTO",   "IS",     "JOIN",  "LEFT",   "LIKE",   "LIMIT",
+    "MINUS",  "NATURAL", "NOT",   "NULL",     "OFFSET",  "ON",     "OR",    "ORDER",  "OUTER",  "RIGHT",
+    "SELECT", "THEN",   "UNION",  "USING",    "VALUES",  "WHEN",   "WHERE", "WITH",   "WINDOW", "TRUE", "FALSE"};
+
+bool IsReserved(std::string_view upper) { return std::ranges::find(kReserved, upper) != std::end(kReserved); }
+
+std::string Describe(const Token& token) {
+  switch (token.kind) {
+    case TokenKind::kEnd: return "the end";
+    case TokenKind::kString: return "'" + token.text + "'";
+    case TokenKind::kQuoted: return "`" + token.text + "`";
+    default: return token.text;
+  }
+}
+
+}  // namespace
+
+Result<ast::Statement> ParseStatement(std::string_view text) {
+  ASSIGN_OR_RAISE(std::vector<Token> tokens, Tokenize(text));
+  Parser parser(text, std::move(tokens));
+  ASSIGN_OR_RAISE(ast::Statement statement, parser.Statement());
+  RETURN_NOT_OK(parser.ExpectEnd());
+  return statement;
+}
+
+Result<ast::QueryPtr> ParseQuery(std::string_view text) {
+  ASSIGN_OR_RAISE(std::vector<Token> tokens, Tokenize(text));
+  Parser parser(text, std::move(tokens));
+  ASSIGN_OR_RAISE(ast::QueryPtr query, parser.Query());
+  RETURN_NOT_OK(parser.ExpectEnd());
+  return query;
+}
+
+Status Parser::ExpectEnd() {
+  AcceptSymbol(";");
+  return Peek().kind == TokenKind::kEnd ? Status::OK() : Unexpected("the end of the statement");
+}
+
+bool Parser::PeekWords(std::initializer_list<std::string_view> words) const {
+  size_t ahead = 0;
+  return std::ranges::all_of(words, [&](std::string_view word) { return PeekWord(word, ahead++); });
+}
+
+bool Parser::AcceptWord(std::string_view upper) {
+  if (!PeekWord(upper)) return false;
+  Take();
+  return true;
+}
+
+bool Parser::AcceptWords(std::initializer_list<std::string_view> words) {
+  if (!PeekWords(words)) return false;
+  for (size_t i = 0; i < words.size(); ++i) Take();
+  return true;
+}
+
+bool Parser::AcceptSymbol(std::string_view symbol) {
+  if (!PeekSymbol(symbol)) return false;
+  Take();
+  return true;
+}
+
+Status Parser::ExpectWord(std::string_view upper) { return AcceptWord(upper) ? Status::OK() : Unexpected(upper); }
+Status Parser::ExpectSymbol(std::string_view symbol) {
+  return AcceptSymbol(symbol) ? Status::OK() : Unexpected(symbol);
+}
+
+Status Parser::Unexpected(std::string_view expected) const {
+  return InvalidAt(Peek().at, "unexpected ", Describe(Peek()), ", expected ", expected);
+}
+
+Status Parser::NotCovered(Position at, std::string_view what) const {
+  return ErrorAt(ErrorCode::kUnsupportedVersion, at, what, " is not supported yet");
+}
+
+Status Parser::CheckDepth() const {
+  return depth_ < kDepthMax ? Status::OK() : InvalidAt(Peek().at, "statement is nested too deep, limit=", kDepthMax);
+}
+
+bool Parser::PeekIdentifier(size_t ahead) const {
+  const Token& token = Peek(ahead);
+  return token.kind == TokenKind::kQuoted || (token.kind == TokenKind::kWord && !IsReserved(token.upper));
+}
+
+Result<std::string> Parser::Identifier(std::string_view what) {
+  if (!PeekIdentifier()) return Unexpected(what);
+  return Take().text;
+}
+
+Result<ast::ObjectName> Parser::ObjectName(std::string_view what) {
+  ast::ObjectName name{.at = Peek().at};
+  do {
+    ASSIGN_OR_RAISE(std::string part, Identifier(what));
+    name.parts.push_back(std::move(part));
+  } while (AcceptSymbol("."));
+  if (name.parts.size() > 3) return InvalidAt(name.at, "name has more than three parts");
+  return name;
+}
+
+Result<std::vector<ast::Name>> Parser::NameList(std::string_view what) {
+  RETURN_NOT_OK(ExpectSymbol("("));
+  std::vector<ast::Name> names;
+  do {
+    ASSIGN_OR_RAISE(std::string name, Identifier(what));
+    names.push_back(std::move(name));
+  } while (AcceptSymbol(","));
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  return names;
+}
+
+Result<std::string> Parser::StringLiteral(std::string_view what) {
+  if (Peek().kind != TokenKind::kString && Peek().kind != TokenKind::kUnicode) return Unexpected(what);
+  return Take().text;
+}
+
+Result<int32_t> Parser::IntegerLiteral(std::string_view what) {
+  if (Peek().kind != TokenKind::kInteger) return Unexpected(what);
+  const Token& token = Take();
+  int32_t value = 0;
+  const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
+  if (error != std::errc()) return InvalidAt(token.at, "number is too large, number=", token.text);
+  return value;
+}
+
+Result<ast::Options> Parser::OptionList() {
+  ast::Options options;
+  RETURN_NOT_OK(ExpectSymbol("("));
+  if (AcceptSymbol(")")) return options;
+  do {
+    ASSIGN_OR_RAISE(std::string key, StringLiteral("an option 'key'"));
+    RETURN_NOT_OK(ExpectSymbol("="));
+    ASSIGN_OR_RAISE(std::string value, StringLiteral("an option 'value'"));
+    options.emplace_back(std::move(key), std::move(value));
+  } while (AcceptSymbol(","));
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  return options;
+}
+
+// --- types ---
+
+Result<SqlType> Parser::Type() {
+  RETURN_NOT_OK(CheckDepth());
+  const Depth depth(*this);
+  ASSIGN_OR_RAISE(SqlType type, TypeShape());
+  while (AcceptWord("ARRAY")) type = SqlType::Array(std::move(type));  // "INT ARRAY", the standard's form.
+  if (AcceptWords({"NOT", "NULL"})) {
+    type.nullable = false;
+  } else {
+    AcceptWord("NULL");
+  }
+  return type;
+}
+
+Result<std::optional<int32_t>> Parser::TypeArgument() {
+  if (!AcceptSymbol("(")) return std::nullopt;
+  ASSIGN_OR_RAISE(const int32_t value, IntegerLiteral("a length or precision"));
+  RETURN_NOT_OK(ExpectSymbol(")"));
+  return value;
+}
+
+namespace {
+
+struct NamedType {
+  std::string_view name;
+  SqlKind kind;
+};
+constexpr NamedType kPlainTypes[] = {
+    {"BOOLEAN", SqlKind::kBoolean}, {"TINYINT", SqlKind::kTinyInt}, {"SMALLINT", SqlKind::kSmallInt},
+    {"INT", SqlKind::kInteger},     {"INTEGER", SqlKind::kInteger}, {"BIGINT", SqlKind::kBigInt},
+    {"FLOAT", SqlKind::kFloat},     {"DOUBLE", SqlKind::kDouble},   {"DATE", SqlKind::kDate},
+};
+
+Status CheckRange(Position at, std::string_view name, int32_t value, int32_t least, int32_t most) {
+  if (value >= least && value <= most) return Status::OK();
+  return InvalidAt(at, "size of type out of range, type=", name, " size=", value, " least=", least, " most=", most);
+}
+
+}  // namespace
+
+Result<SqlType> Parser::TypeShape() {
+  if (Peek().kind != TokenKind::kWord) return Unexpected("a type");
+  const Token word = Take();
+  const std::string& name = word.upper;
+  for (const NamedType& plain : kPlainTypes) {
+    if (name == plain.name) {
+      if (name == "DOUBLE") AcceptWord("PRECISION");
+      return SqlType::Of(plain.kind);
+    }
+  }
+  if (name == "STRING") return SqlType::String();
+  if (name == "BYTES") return SqlType::Bytes();
+  if (name == "CHAR" || name == "VARCHAR" || name == "BINARY" || name == "VARBINARY") {
+    ASSIGN_OR_RAISE(const auto length, TypeArgument());
+    SqlType type{.length = length.value_or(1)};
+    RETURN_NOT_OK(CheckRange(word.at, name, type.length, 1, SqlType::kMaxLength));
+    type.kind = name == "CHAR"      ? SqlKind::kChar
+                : name == "VARCHAR" ? SqlKind::kVarchar
+                : name == "BINARY"  ? SqlKind::kBinary
+                                    : SqlKind::kVarbinary;
+    return type;
+  }
+  if (name == "DECIMAL" || name == "DEC" || name == "NUMERIC") {
+    SqlType type = SqlType::Decimal(10, 0);
+    if (AcceptSymbol("(")) {
+      ASSIGN_OR_RAISE(type.precision, IntegerLiteral("a precision"));
+      if (AcceptSymbol(",")) {
+        ASSIGN_OR_RAISE(type.scale, IntegerLiteral("a scale"));
+      }
+      RETURN_NOT_OK(ExpectSymbol(")"));
+    }
+    RETURN_NOT_OK(CheckRange(word.at, name, type.precision, 1, 38));
+    RETURN_NOT_OK(CheckRange(word.at, name, type.scale, 0, type.precision));
+    return type;
+  }
+  if (name == "TIME" || name == "TIMESTAMP" || name == "TIMESTAMP_LTZ") {
+    ASSIGN_OR_RAISE(const auto precision, TypeArgument());
+    SqlType type{.kind = name == "TIME" ? SqlKind::kTime : SqlKind::kTimestamp};
+    type.precision = precision.value_or(name == "TIME" ? 0 : 6);
+    RETURN_NOT_OK(CheckRange(word.at, name, type.precision, 0, 9));
+    const Position at = Peek().at;
+    if (name == "TIMESTAMP_LTZ" || AcceptWords({"WITH", "LOCAL", "TIME", "ZONE"})) {
+      type.kind = SqlKind::kTimestampLtz;
+    } else if (AcceptWords({"WITH", "TIME", "ZONE"})) {
+      return NotCovered(at, "TIMESTAMP WITH TIME ZONE");
+    } else {
+      AcceptWords({"WITHOUT", "TIME", "ZONE"});
+    }
+    return type;
+  }
+  if (name == "ARRAY" || name == "MAP") {
+    RETURN_NOT_OK(ExpectSymbol("<"));
+    SqlType type{.kind = name == "ARRAY" ? SqlKind::kArray : SqlKind::kMap};
+    ASSIGN_OR_RAISE(SqlType first, Type());
+    type.children.push_back(std::move(first));
+    if (name == "MAP") {
+      RETURN_NOT_OK(ExpectSymbol(","));
+      ASSIGN_OR_RAISE(SqlType value, Type());
+      type.children.push_back(std::move(value));
+    }
+    RETURN_NOT_OK(ExpectSymbol(">"));
+    return type;
+  }
+  if (name == "ROW") {
+    const bool round = AcceptSymbol("(");
+    if (!round) RETURN_NOT_OK(ExpectSymbol("<"));
+    SqlType type{.kind = SqlKind::kRow};
+    do {
+      ASSIGN_OR_RAISE(std::string field, Identifier("a field name"));
+      ASSIGN_OR_RAISE(SqlType child, Type());
+      if (Peek().kind == TokenKind::kString) Take();  // A description; types of queries do not keep it.
+      type.names.push_back(std::move(field));
+      type.children.push_back(std::move(child));
+    } while (AcceptSymbol(","));
+    RETURN_NOT_OK(ExpectSymbol(round ? ")" : ">"));
+    return type;
+  }
+  if (name == "MULTISET" || name == "RAW" || name == "INTERVAL" || name == "VARIANT") {
+    return NotCovered(word.at, "type " + name);
+  }
+  return InvalidAt(word.at, "unknown type, name=", word.text);
+}
+
+}  // namespace sluice::sql

@@ -1,0 +1,125 @@
+#include "sql/pushdown.h"
+
+#include <arrow/scalar.h>
+#include <arrow/util/decimal.h>
+
+#include <charconv>
+
+#include "sql/java_text.h"
+
+namespace sluice::sql {
+
+namespace {
+
+// A conversion that the binder added keeps the value, so comparing before it gives the same answer.
+const Bound& Peel(const Bound& expr) {
+  const Bound* inner = &expr;
+  while (inner->name == "WIDEN") inner = inner->args[0].get();
+  return *inner;
+}
+
+bool IsConstant(const Bound& expr) { return expr.kind == BoundKind::kLiteral && expr.constant.has_value(); }
+
+std::optional<Predicate::Op> OpOf(const std::string& name) {
+  if (name == "=") return Predicate::Op::kEqual;
+  if (name == "<") return Predicate::Op::kLess;
+  if (name == "<=") return Predicate::Op::kLessOrEqual;
+  if (name == ">") return Predicate::Op::kGreater;
+  if (name == ">=") return Predicate::Op::kGreaterOrEqual;
+  if (name == "IS NULL") return Predicate::Op::kIsNull;
+  if (name == "IS NOT NULL") return Predicate::Op::kIsNotNull;
+  if (name == "IN") return Predicate::Op::kIn;
+  return std::nullopt;
+}
+
+Predicate::Op Mirrored(Predicate::Op op) {
+  switch (op) {
+    case Predicate::Op::kLess: return Predicate::Op::kGreater;
+    case Predicate::Op::kLessOrEqual: return Predicate::Op::kGreaterOrEqual;
+    case Predicate::Op::kGreater: return Predicate::Op::kLess;
+    case Predicate::Op::kGreaterOrEqual: return Predicate::Op::kLessOrEqual;
+    default: return op;
+  }
+}
+
+template <typename ScalarType>
+std::shared_ptr<arrow::Scalar> Integer(const std::string& text) {
+  typename ScalarType::ValueType value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return nullptr;
+  return std::make_shared<ScalarType>(value);
+}
+
+std::shared_ptr<arrow::Scalar> Decimal(const std::string& text, const types::DataType& type) {
+  arrow::Decimal128 value;
+  int32_t precision = 0;
+  int32_t scale = 0;
+  if (!arrow::Decimal128::FromString(text, &value, &precision, &scale).ok()) return nullptr;
+  Result<arrow::Decimal128> scaled = value.Rescale(scale, type.scale());
+  if (!scaled.ok() || !scaled->FitsInPrecision(type.precision())) return nullptr;
+  return std::make_shared<arrow::Decimal128Scalar>(*scaled, type.ToArrow());
+}
+
+std::shared_ptr<arrow::Scalar> Timestamp(const std::string& text, const types::DataType& type) {
+  const auto at = ParseTimestamp(text);
+  if (!at) return nullptr;
+  int64_t per_second = 1;
+  for (int32_t digits = type.precision() == 0 ? 0 : (type.precision() + 2) / 3 * 3; digits > 0; --digits) per_second *= 10;
+  const int64_t step = 1000000000 / per_second;
+  int64_t value = 0;
+  if (at->nanos % step != 0 || __builtin_mul_overflow(at->seconds, per_second, &value)) return nullptr;
+  return std::make_shared<arrow::TimestampScalar>(value + at->nanos / step, type.ToArrow());
+}
+
+// The constant as a value of the column's type; null when it is none.
+std::shared_ptr<arrow::Scalar> ScalarOf(const Bound& literal, const types::DataType& type) {
+  const std::string& text = *literal.constant;
+  const SqlKind kind = literal.type.kind;
+  switch (type.kind()) {
+    case types::TypeKind::kTinyInt: return literal.type.is_integer() ? Integer<arrow::Int8Scalar>(text) : nullptr;
+    case types::TypeKind::kSmallInt: return literal.type.is_integer() ? Integer<arrow::Int16Scalar>(text) : nullptr;
+    case types::TypeKind::kInteger: return literal.type.is_integer() ? Integer<arrow::Int32Scalar>(text) : nullptr;
+    case types::TypeKind::kBigInt: return literal.type.is_integer() ? Integer<arrow::Int64Scalar>(text) : nullptr;
+    case types::TypeKind::kDecimal: return literal.type.is_exact() ? Decimal(text, type) : nullptr;
+    case types::TypeKind::kString: return literal.type.is_text() ? std::make_shared<arrow::StringScalar>(text) : nullptr;
+    case types::TypeKind::kBoolean:
+      return kind == SqlKind::kBoolean ? std::make_shared<arrow::BooleanScalar>(text == "true") : nullptr;
+    case types::TypeKind::kDate: {
+      const auto days = kind == SqlKind::kDate || literal.type.is_text() ? ParseDate(text) : std::nullopt;
+      return days ? std::make_shared<arrow::Date32Scalar>(static_cast<int32_t>(*days)) : nullptr;
+    }
+    case types::TypeKind::kTimestamp:
+      return kind == SqlKind::kTimestamp || literal.type.is_text() ? Timestamp(text, type) : nullptr;
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+const Bound* PushedColumn(const Bound& condition) {
+  const auto op = OpOf(condition.name);
+  if (condition.kind != BoundKind::kCall || !op || condition.args.empty()) return nullptr;
+  const Bound& first = Peel(*condition.args[0]);
+  if (first.kind == BoundKind::kColumn) return &first;
+  if (condition.args.size() != 2 || *op == Predicate::Op::kIn) return nullptr;
+  const Bound& second = Peel(*condition.args[1]);
+  return second.kind == BoundKind::kColumn ? &second : nullptr;
+}
+
+std::optional<Predicate> MakePredicate(const Bound& condition, const SourceColumn& column) {
+  Predicate predicate{.column = column.name, .op = *OpOf(condition.name)};
+  if (predicate.op == Predicate::Op::kIsNull || predicate.op == Predicate::Op::kIsNotNull) return predicate;
+  const bool column_first = Peel(*condition.args[0]).kind == BoundKind::kColumn;
+  if (!column_first) predicate.op = Mirrored(predicate.op);
+  for (size_t i = 0; i < condition.args.size(); ++i) {
+    if (i == (column_first ? 0u : 1u)) continue;
+    const Bound& literal = Peel(*condition.args[i]);
+    if (!IsConstant(literal)) return std::nullopt;
+    std::shared_ptr<arrow::Scalar> value = ScalarOf(literal, *column.type);
+    if (value == nullptr) return std::nullopt;
+    predicate.values.push_back(std::move(value));
+  }
+  return predicate;
+}
+
+}  // namespace sluice::sql

@@ -1,0 +1,154 @@
+#include <arrow/record_batch.h>
+
+#include "sql/engine_internal.h"
+#include "sql/vectors.h"
+
+namespace sluice::sql {
+
+namespace {
+
+using duckdb::Api;
+using duckdb::Index;
+
+/// What the function carries from registration on.
+struct ScanExtra {
+  ScanRegistry* scans;
+};
+
+/// From bind to the end of the query.
+struct ScanBindData {
+  std::shared_ptr<const ScanBinding> binding;
+};
+
+/// One scan, shared by the threads that run it.
+struct ScanState {
+  std::shared_ptr<const ScanBinding> binding;
+  std::vector<int> wanted;   // Positions in the binding, per column of the source.
+  std::vector<int> columns;  // Per output vector: column of the source, or -1 for a row number that nobody reads.
+  std::unique_ptr<ScanSource> source;
+  std::atomic<int> next_part{0};
+};
+
+/// One thread's place in the scan.
+struct ScanLocal {
+  std::unique_ptr<BatchReader> reader;
+  std::shared_ptr<arrow::RecordBatch> batch;
+  int64_t next_row = 0;
+};
+
+template <typename T>
+void Delete(void* pointer) {
+  delete static_cast<T*>(pointer);
+}
+
+void Bind(duckdb::BindInfo info) noexcept {
+  const Api& api = duckdb::Loaded();
+  const auto& extra = *static_cast<ScanExtra*>(api.bind_get_extra_info(info));
+  duckdb::Owned<duckdb::Value> value(api.bind_get_parameter(info, 0), api.destroy_value);
+  const int64_t id = api.get_int64(value.get());
+  std::shared_ptr<const ScanBinding> binding = extra.scans->Find(id);
+  if (binding == nullptr) {
+    api.bind_set_error(info, "scan is not bound");
+    return;
+  }
+  for (size_t i = 0; i < binding->names.size(); ++i) {
+    const duckdb::Owned<duckdb::LogicalType> type = duckdb::MakeType(api, binding->types[i]);
+    api.bind_add_result_column(info, binding->names[i].c_str(), type.get());
+  }
+  if (const auto rows = binding->view->RowCountHint(); rows && *rows >= 0) {
+    api.bind_set_cardinality(info, static_cast<Index>(*rows), false);
+  }
+  api.bind_set_bind_data(info, new ScanBindData{std::move(binding)}, Delete<ScanBindData>);
+}
+
+void Init(duckdb::InitInfo info) noexcept {
+  const Api& api = duckdb::Loaded();
+  const auto& bound = *static_cast<ScanBindData*>(api.init_get_bind_data(info));
+  auto state = std::make_unique<ScanState>();
+  state->binding = bound.binding;
+  std::vector<int> positions;
+  for (Index i = 0; i < api.init_get_column_count(info); ++i) {
+    const Index column = api.init_get_column_index(info, i);
+    if (column >= bound.binding->names.size()) {  // Only the number of rows matters.
+      state->columns.push_back(-1);
+      continue;
+    }
+    state->columns.push_back(static_cast<int>(state->wanted.size()));
+    state->wanted.push_back(static_cast<int>(column));
+    positions.push_back(bound.binding->positions[column]);
+  }
+  Result<std::unique_ptr<ScanSource>> source =
+      bound.binding->view->Open(std::move(positions), bound.binding->predicates);
+  if (!source.ok()) {
+    api.init_set_error(info, source.status().message().c_str());
+    return;
+  }
+  state->source = std::move(source).ValueUnsafe();
+  api.init_set_max_threads(info, static_cast<Index>(std::max(1, state->source->parts())));
+  api.init_set_init_data(info, state.release(), Delete<ScanState>);
+}
+
+void InitLocal(duckdb::InitInfo info) noexcept { duckdb::Loaded().init_set_init_data(info, new ScanLocal, Delete<ScanLocal>); }
+
+// Move to a batch with rows left; false at the end of all parts.
+Result<bool> Advance(ScanState& state, ScanLocal& local) {
+  while (local.batch == nullptr || local.next_row == local.batch->num_rows()) {
+    if (local.reader == nullptr) {
+      const int part = state.next_part.fetch_add(1, std::memory_order_relaxed);
+      if (part >= state.source->parts()) return false;
+      ASSIGN_OR_RAISE(local.reader, state.source->OpenPart(part));
+    }
+    ASSIGN_OR_RAISE(local.batch, local.reader->Next());
+    local.next_row = 0;
+    if (local.batch == nullptr) local.reader.reset();
+  }
+  return true;
+}
+
+Status Emit(ScanState& state, ScanLocal& local, duckdb::DataChunk output) {
+  const Api& api = duckdb::Loaded();
+  ASSIGN_OR_RAISE(const bool more, Advance(state, local));
+  if (!more) {
+    api.data_chunk_set_size(output, 0);
+    return Status::OK();
+  }
+  const int64_t count = std::min<int64_t>(static_cast<int64_t>(api.vector_size()),
+                                          local.batch->num_rows() - local.next_row);
+  for (size_t i = 0; i < state.columns.size(); ++i) {
+    if (state.columns[i] < 0) continue;
+    const int column = state.columns[i];
+    const SqlType& type = state.binding->types[static_cast<size_t>(state.wanted[static_cast<size_t>(column)])];
+    RETURN_NOT_OK(duckdb::FillVector(api, type, *local.batch->column(column), local.next_row, count,
+                                     api.data_chunk_get_vector(output, i)));
+  }
+  local.next_row += count;
+  api.data_chunk_set_size(output, static_cast<Index>(count));
+  return Status::OK();
+}
+
+void Produce(duckdb::FunctionInfo info, duckdb::DataChunk output) noexcept {
+  auto& state = *static_cast<ScanState*>(duckdb::Loaded().function_get_init_data(info));
+  auto& local = *static_cast<ScanLocal*>(duckdb::Loaded().function_get_local_init_data(info));
+  const Status status = Emit(state, local, output);
+  if (!status.ok()) duckdb::Loaded().function_set_error(info, status.message().c_str());
+}
+
+}  // namespace
+
+Status RegisterScan(const Api& api, duckdb::Connection connection, ScanRegistry* scans) {
+  duckdb::Owned<duckdb::TableFunction> function(api.create_table_function(), api.destroy_table_function);
+  const duckdb::Owned<duckdb::LogicalType> id = duckdb::MakeType(api, SqlType::Of(SqlKind::kBigInt));
+  api.table_function_set_name(function.get(), "sluice_scan");
+  api.table_function_add_parameter(function.get(), id.get());
+  api.table_function_set_extra_info(function.get(), new ScanExtra{scans}, Delete<ScanExtra>);
+  api.table_function_set_bind(function.get(), Bind);
+  api.table_function_set_init(function.get(), Init);
+  api.table_function_set_local_init(function.get(), InitLocal);
+  api.table_function_set_function(function.get(), Produce);
+  api.table_function_supports_projection_pushdown(function.get(), true);
+  return api.register_table_function(connection, function.get()) == duckdb::State::kSuccess
+             ? Status::OK()
+             : Status::Invalid("query engine does not take the scan function");
+}
+
+}  // namespace sluice::sql
