@@ -111,7 +111,8 @@ io::Task<Result<bool>> Ddl::LakeKnows(meta::TablePtr table, types::TableDescript
   if (LakeEnabled(descriptor) || LakeEnabled(table->info.descriptor)) co_return true;
   if (!table->info.descriptor.properties.contains(kLakeEnabledKey)) co_return false;  // Never switched on.
   const types::TablePath path = table->info.path;
-  co_return co_await options_.pool->Run(*options_.loop, [lake, path] { return lake->TableExists(path); });
+  auto look = [lake, path] { return lake->TableExists(path); };
+  co_return co_await options_.pool->Run(*options_.loop, std::move(look));
 }
 
 io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change, bool ignore_if_not_exists) {
@@ -145,7 +146,7 @@ io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, types::TableDescriptor a
   lake::LakeCatalog* lake = options_.lake;
   const types::TablePath path = table->info.path;
   if (lake == nullptr) co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
-  co_return co_await options_.pool->Run(*options_.loop, [lake, table, after = std::move(after)]() -> Status {
+  auto alter = [lake, table, after = std::move(after)]() -> Status {
     const types::TableDescriptor& before = table->info.descriptor;
     if (LakeEnabled(after) && !LakeEnabled(before)) {
       // Switched on for the first time: rows that are in the lake already are not this table's.
@@ -153,7 +154,8 @@ io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, types::TableDescriptor a
       RETURN_NOT_OK(lake->CreateTable(table->info.path, after, must_be_empty));
     }
     return lake->AlterTable(table->info.path, LakeChanges(before, after));
-  });
+  };
+  co_return co_await options_.pool->Run(*options_.loop, std::move(alter));
 }
 
 // From the intent on, at the next start. Each step may have been done before.

@@ -42,7 +42,8 @@ io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool 
   if (!LakeEnabled(descriptor)) co_return co_await Register(path, std::move(descriptor), std::nullopt);
 
   lake::LakeCatalog* lake = options_.lake;
-  auto existed = co_await options_.pool->Run(*options_.loop, [lake, path] { return lake->TableExists(path); });
+  auto look = [lake, path] { return lake->TableExists(path); };
+  auto existed = co_await options_.pool->Run(*options_.loop, std::move(look));
   CO_RETURN_NOT_OK(existed);
   CreateIntent create{.descriptor = std::move(descriptor), .lake_existed = *existed};
   meta::DdlIntent intent{.kind = CreateIntent::kKind, .path = path, .payload = create.ToJson()};
@@ -56,9 +57,10 @@ io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool 
 io::Task<Status> Ddl::CreateInLake(types::TablePath path, CreateIntent create) {
   lake::LakeCatalog* lake = options_.lake;
   if (lake == nullptr) co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
-  auto taken = co_await options_.pool->Run(*options_.loop, [lake, path, descriptor = std::move(create.descriptor)] {
+  auto make = [lake, path, descriptor = std::move(create.descriptor)] {
     return lake->CreateTable(path, descriptor, /*must_be_empty=*/true);
-  });
+  };
+  auto taken = co_await options_.pool->Run(*options_.loop, std::move(make));
   co_return taken.status();
 }
 
@@ -77,8 +79,8 @@ io::Task<Status> Ddl::UndoCreate(meta::DdlIntent intent, Status why) {
   auto create = CreateIntent::FromJson(intent.payload);
   lake::LakeCatalog* lake = options_.lake;
   if (create.ok() && !create->lake_existed && lake != nullptr) {
-    auto removed = co_await options_.pool->Run(
-        *options_.loop, [lake, path = intent.path] { return lake->RemoveEmptyTable(path); });
+    auto remove = [lake, path = intent.path] { return lake->RemoveEmptyTable(path); };
+    auto removed = co_await options_.pool->Run(*options_.loop, std::move(remove));
     if (!removed.ok()) {
       LogWarn("cannot undo a failed CREATE TABLE in the lake yet table={} cause={}", intent.path.ToString(),
               removed.status().ToString());

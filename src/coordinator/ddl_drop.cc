@@ -69,10 +69,11 @@ io::Task<Status> Ddl::RecoverDelete(meta::DdlIntent intent) {
   CO_RETURN_NOT_OK(stopped);
   CRASH_POINT("ddl.drop.after-stop");
   io::FileSystem* files = options_.files;
-  Status removed = co_await options_.pool->Run(*options_.loop, [files, folders = std::move(deletion.folders)] {
+  auto remove = [files, folders = std::move(deletion.folders)] {
     for (const std::string& folder : folders) RETURN_NOT_OK(files->RemoveTree(folder));
     return Status::OK();
-  });
+  };
+  Status removed = co_await options_.pool->Run(*options_.loop, std::move(remove));
   CO_RETURN_NOT_OK(removed);
   co_return options_.catalog->RemoveIntent(intent.id);
 }

@@ -69,10 +69,11 @@ io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table, 
   const std::string path = io::JoinPath(folder, options_.random->Uuid() + ".offsets");
   std::string text = meta::LakeOffsetsToJson(table->info.table_id, offsets);
   io::FileSystem* files = options_.files;
-  Status written = co_await options_.pool->Run(*options_.loop, [files, folder, path, text = std::move(text)]() -> Status {
+  auto write = [files, folder, path, text = std::move(text)]() -> Status {
     RETURN_NOT_OK(files->MakeFolders(LocalPath(folder)));
     return files->ReplaceFile(LocalPath(path), text);
-  });
+  };
+  Status written = co_await options_.pool->Run(*options_.loop, std::move(write));
   if (!written.ok()) {
     co_return Error(ErrorCode::kStorage, "cannot write lake offsets path=", path, " cause=", written.ToString());
   }
@@ -83,7 +84,8 @@ io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table, 
 io::Task<Result<std::shared_ptr<const meta::BucketOffsets>>> LakeSnapshots::ReadOffsets(meta::TablePtr table,
                                                                                         std::string path) {
   io::FileSystem* files = options_.files;
-  auto text = co_await options_.pool->Run(*options_.loop, [files, path] { return files->ReadFile(LocalPath(path)); });
+  auto read = [files, path] { return files->ReadFile(LocalPath(path)); };
+  auto text = co_await options_.pool->Run(*options_.loop, std::move(read));
   if (!text.ok()) {
     co_return Error(ErrorCode::kStorage, "cannot read lake offsets path=", path, " cause=", text.status().ToString());
   }
@@ -198,14 +200,15 @@ io::Task<void> LakeSnapshots::RemoveFiles(std::vector<meta::LakeSnapshot> forgot
   paths.erase("");
   if (paths.empty()) co_return;
   io::FileSystem* files = options_.files;
-  Status removed = co_await options_.pool->Run(*options_.loop, [files, paths] {
+  auto remove = [files, paths] {
     Status first;
     for (const std::string& path : paths) {
       const Status status = files->Remove(LocalPath(path));
       if (!status.ok() && !io::IsNotFound(status) && first.ok()) first = status;
     }
     return first;
-  });
+  };
+  Status removed = co_await options_.pool->Run(*options_.loop, std::move(remove));
   LogIfError(removed, "removing lake offsets that nothing names any more");
 }
 

@@ -71,7 +71,8 @@ io::Task<Status> TabletLink::TellAll() {
   KeepFirst(led, &first);
   for (const meta::TablePtr& table : tables) {
     if (table->LatestLakeSnapshot() == nullptr) continue;
-    Status told = co_await TellLakeSnapshot(table->info.table_id, *table->LatestLakeSnapshot(), {});
+    const std::map<meta::PartitionBucket, int64_t> unknown_times;
+    Status told = co_await TellLakeSnapshot(table->info.table_id, *table->LatestLakeSnapshot(), unknown_times);
     KeepFirst(told, &first);
   }
   co_return first;

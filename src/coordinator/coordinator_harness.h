@@ -1,0 +1,406 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/testing.h"
+#include "coordinator/coordinator.h"
+#include "io/sim/sim_file_system.h"
+#include "io/sim/sim_world.h"
+#include "meta/memory_store.h"
+#include "wire/api.h"
+#include "wire/frame.h"
+#include "wire/proto/cluster.pb.h"
+#include "wire/proto/database.pb.h"
+#include "wire/proto/lake.pb.h"
+#include "wire/proto/log.pb.h"
+#include "wire/proto/partition.pb.h"
+#include "wire/proto/replication.pb.h"
+#include "wire/proto/table.pb.h"
+
+// For the tests of this module: a coordinator in simulated time between a store, a lake and a tablet server that
+// outlive its restarts and can stop with it.
+namespace sluice::coordinator {
+
+/// What all parts of the machine ask before they do anything: after the power went, nothing happens any more.
+struct Power {
+  bool on = true;
+  Status Check() const { return on ? Status::OK() : Status::IOError("the machine has stopped"); }
+};
+
+class PoweredStore : public meta::MetaStore {
+ public:
+  explicit PoweredStore(const Power& power) : power_(power) {}
+  Result<std::optional<Node>> Get(const std::string& path) override { return inner_->Get(path); }
+  Result<std::vector<std::string>> Children(const std::string& path) override { return inner_->Children(path); }
+  Status Apply(std::vector<Op> ops) override {
+    RETURN_NOT_OK(power_.Check());
+    return inner_->Apply(std::move(ops));
+  }
+  Result<SessionId> BeginSession() override { return inner_->BeginSession(); }
+  Status EndSession(SessionId session) override { return inner_->EndSession(session); }
+  WatchId Watch(std::string path, Watcher watcher) override { return inner_->Watch(std::move(path), std::move(watcher)); }
+  void Unwatch(WatchId watch) override { inner_->Unwatch(watch); }
+
+ private:
+  const Power& power_;
+  std::unique_ptr<meta::MetaStore> inner_ = meta::NewMemoryMetaStore();
+};
+
+/// A lake that keeps descriptors and obeys the contract of LakeCatalog.
+class FakeLake : public lake::LakeCatalog {
+ public:
+  struct Table {
+    types::TableDescriptor descriptor;
+    bool has_snapshot = false;
+  };
+  explicit FakeLake(const Power& power) : power_(power) {}
+
+  Status Validate(const types::TableDescriptor& descriptor) const override {
+    if (descriptor.custom_properties.contains("paimon.bucket")) {
+      return Error(ErrorCode::kInvalidConfig, "only the system sets option=paimon.bucket");
+    }
+    return Status::OK();
+  }
+  Result<Taken> CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                            bool must_be_empty) override {
+    RETURN_NOT_OK(Available());
+    RETURN_NOT_OK(Validate(descriptor));
+    const auto found = tables.find(path);
+    if (found == tables.end()) {
+      tables[path] = {descriptor};
+      return Taken::kCreated;
+    }
+    const bool agrees = found->second.descriptor.schema.ToJson() == descriptor.schema.ToJson();
+    if (!agrees || (must_be_empty && found->second.has_snapshot)) {
+      return Error(ErrorCode::kLakeTableAlreadyExist, "lake table exists path=", path);
+    }
+    return Taken::kExisted;
+  }
+  Status AlterTable(const types::TablePath& path, const std::vector<lake::LakeChange>& changes) override {
+    RETURN_NOT_OK(Available());
+    const auto found = tables.find(path);
+    if (found == tables.end()) return Error(ErrorCode::kTableNotExist, "no lake table path=", path);
+    for (const lake::LakeChange& change : changes) Apply(change, &found->second.descriptor);
+    return Status::OK();
+  }
+  Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
+    RETURN_NOT_OK(Available());
+    const auto found = tables.find(path);
+    if (found == tables.end()) return true;
+    if (found->second.has_snapshot) return false;
+    tables.erase(found);
+    return true;
+  }
+  Result<bool> TableExists(const types::TablePath& path) override {
+    RETURN_NOT_OK(Available());
+    return tables.contains(path);
+  }
+  Result<std::unique_ptr<lake::LakeTable>> OpenTable(const types::TablePath&) override {
+    return Status::NotImplemented("the fake lake has no files");
+  }
+  Result<std::vector<std::string>> ListDatabases() override { return std::vector<std::string>(); }
+  Result<std::vector<std::string>> ListTables(const std::string&) override { return std::vector<std::string>(); }
+  const std::string& warehouse() const override { return warehouse_; }
+
+  std::map<types::TablePath, Table> tables;
+  bool reachable = true;
+
+ private:
+  Status Available() const {
+    RETURN_NOT_OK(power_.Check());
+    return reachable ? Status::OK() : Status::IOError("the lake does not answer");
+  }
+  static void Apply(const lake::LakeChange& change, types::TableDescriptor* descriptor) {
+    auto& options = change.key.starts_with("table.") ? descriptor->properties : descriptor->custom_properties;
+    switch (change.kind) {
+      case lake::LakeChange::Kind::kAddColumn:
+        if (descriptor->schema.IndexOf(change.column.name) < 0) {
+          descriptor->schema.columns.push_back(change.column);
+          descriptor->schema.highest_field_id = std::max(descriptor->schema.highest_field_id, change.column.id);
+        }
+        break;
+      case lake::LakeChange::Kind::kSetOption: options[change.key] = change.value; break;
+      case lake::LakeChange::Kind::kResetOption: options.erase(change.key); break;
+    }
+  }
+  const Power& power_;
+  std::string warehouse_ = "/warehouse";
+};
+
+/// A tablet server as the coordinator sees it: it remembers what it was told.
+class FakeTablet : public io::Transport {
+ public:
+  explicit FakeTablet(const Power& power) : power_(power) {}
+
+  io::Task<Result<std::string>> Send(io::Loop&, io::Call call) override {
+    CO_RETURN_NOT_OK(power_.Check());
+    if (!reachable) co_return Error(ErrorCode::kNetwork, "connection refused");
+    calls.push_back(static_cast<wire::ApiKey>(call.api_key));
+    switch (static_cast<wire::ApiKey>(call.api_key)) {
+      case wire::ApiKey::kUpdateMetadata: co_return UpdateMetadata(call.body);
+      case wire::ApiKey::kNotifyLeaderAndIsr: co_return NotifyLeader(call.body);
+      case wire::ApiKey::kStopReplica: co_return StopReplica(call.body);
+      case wire::ApiKey::kNotifyLakeTableOffset: co_return NotifyLakeOffset(call.body);
+      case wire::ApiKey::kListOffsets: co_return ListOffsets(call.body);
+      default: co_return Error(ErrorCode::kUnsupportedVersion, "unknown call api_key=", call.api_key);
+    }
+  }
+  void Close() override {}
+  /// A restart: what was told is forgotten, files stay.
+  void Restart() { replicas.clear(); tables.clear(); calls.clear(); lake_offsets.clear(); }
+
+  std::vector<wire::ApiKey> calls;
+  std::map<int64_t, types::TableDescriptor> tables;
+  std::map<types::BucketId, wire::PbNotifyLeaderAndIsrReqForBucket> replicas;
+  std::set<types::BucketId> files;  ///< Replicas that have files.
+  std::map<types::BucketId, int64_t> lake_offsets;
+  std::map<types::BucketId, int64_t> log_ends;
+  int32_t coordinator_epoch = 0;
+  bool reachable = true;
+
+ private:
+  template <typename Entry>
+  static types::BucketId IdOf(const Entry& entry) {
+    types::BucketId id{.table_id = entry.table_id(), .bucket = entry.bucket_id()};
+    if (entry.has_partition_id()) id.partition_id = entry.partition_id();
+    return id;
+  }
+  Result<std::string> UpdateMetadata(const std::string& body) {
+    ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::UpdateMetadataRequest>(body));
+    coordinator_epoch = request.coordinator_epoch();
+    for (const auto& table : request.table_metadata()) {
+      ASSIGN_OR_RAISE(tables[table.table_id()], types::TableDescriptor::FromJson(table.table_json()));
+    }
+    return std::string();
+  }
+  Result<std::string> NotifyLeader(const std::string& body) {
+    ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::NotifyLeaderAndIsrRequest>(body));
+    wire::NotifyLeaderAndIsrResponse response;
+    for (const auto& bucket : request.notify_buckets_leader_req()) {
+      auto* entry = response.add_notify_buckets_leader_resp();
+      *entry->mutable_table_bucket() = bucket.table_bucket();
+      const types::BucketId id = IdOf(bucket.table_bucket());
+      if (!tables.contains(id.table_id)) {
+        wire::SetError(entry, Error(ErrorCode::kUnknownTableOrBucket, "metadata must come first ", id));
+        continue;
+      }
+      replicas[id] = bucket;
+      files.insert(id);
+    }
+    return wire::Serialize(response);
+  }
+  Result<std::string> StopReplica(const std::string& body) {
+    ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::StopReplicaRequest>(body));
+    for (const auto& bucket : request.stop_replicas_req()) {
+      EXPECT_TRUE(bucket.delete_());
+      replicas.erase(IdOf(bucket.table_bucket()));
+      files.erase(IdOf(bucket.table_bucket()));
+    }
+    return wire::Serialize(wire::StopReplicaResponse());
+  }
+  Result<std::string> NotifyLakeOffset(const std::string& body) {
+    ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::NotifyLakeTableOffsetRequest>(body));
+    for (const auto& bucket : request.notify_buckets_req()) lake_offsets[IdOf(bucket)] = bucket.log_end_offset();
+    return std::string();
+  }
+  Result<std::string> ListOffsets(const std::string& body) {
+    ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::ListOffsetsRequest>(body));
+    wire::ListOffsetsResponse response;
+    for (const int32_t bucket : request.bucket_id()) {
+      types::BucketId id{.table_id = request.table_id(), .bucket = bucket};
+      if (request.has_partition_id()) id.partition_id = request.partition_id();
+      auto* entry = response.add_buckets_resp();
+      entry->set_bucket_id(bucket);
+      entry->set_offset(log_ends[id]);
+    }
+    return wire::Serialize(response);
+  }
+  const Power& power_;
+};
+
+class Harness {
+ public:
+  explicit Harness(uint64_t seed = 1)
+      : world(seed),
+        files(world.clock()),
+        store(power),
+        lake(power),
+        tablet(std::make_shared<FakeTablet>(power)),
+        client_loop_(world.NewLoop()),
+        coordinator_loop_(world.NewLoop()),
+        pool_(world.NewPool({.name = "meta", .threads = 2})) {
+    settings.lake_format = "paimon";
+    settings.lake_enabled = true;
+    settings.remote_data_dir = "/remote";
+  }
+  ~Harness() { Stop(); }
+
+  void Start() {
+    auto opened = meta::Catalog::Open(store, world.clock());
+    ASSERT_OK(opened);
+    catalog = *std::move(opened);
+    coordinator = std::make_unique<Coordinator>(Coordinator::Options{
+        .catalog = catalog.get(),
+        .lake = with_lake ? &lake : nullptr,
+        .loop = &coordinator_loop_,
+        .pool = pool_.get(),
+        .files = &files,
+        .clock = &world.clock(),
+        .random = &world.random(),
+        .settings = settings,
+        .address = {.host = "localhost", .port = 9123},
+        .tablet_servers = {{.id = 0, .host = "localhost", .port = 9124, .listeners = "", .transport = tablet}}});
+    ASSERT_OK(Wait(coordinator->Start(client_loop_)));
+  }
+  void Stop() {
+    if (coordinator == nullptr) return;
+    Wait(Stopped());
+    coordinator.reset();
+    catalog.reset();
+  }
+  /// Kill and start: power comes back, the tablet server has forgotten its roles.
+  void Restart() {
+    Stop();
+    power.on = true;
+    tablet->Restart();
+    Start();
+  }
+
+  template <typename T>
+  T Wait(io::Task<T> task) {
+    return io::SyncWait(client_loop_, std::move(task));
+  }
+  template <typename Response = wire::CreateTableResponse, typename Request>
+  Result<Response> Call(wire::ApiKey key, const Request& request) {
+    io::Call call{.api_key = static_cast<int16_t>(key), .body = wire::Serialize(request)};
+    auto reply = Wait(coordinator->Handle(client_loop_, std::make_shared<const io::Principal>(), std::move(call)));
+    if (!reply.ok()) return reply.status();
+    ASSIGN_OR_RAISE(const std::string body, reply->Flatten());
+    return wire::ParseMessage<Response>(body);
+  }
+  meta::CatalogStatePtr state() const { return catalog->state(); }
+
+  // Short forms of the calls.
+  Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor, bool ignore = false) {
+    wire::CreateTableRequest request;
+    SetPath(path, request.mutable_table_path());
+    request.set_table_json(descriptor.ToJson());
+    request.set_ignore_if_exists(ignore);
+    return Call(wire::ApiKey::kCreateTable, request).status();
+  }
+  Status DropTable(const types::TablePath& path, bool ignore = false) {
+    wire::DropTableRequest request;
+    SetPath(path, request.mutable_table_path());
+    request.set_ignore_if_not_exists(ignore);
+    return Call(wire::ApiKey::kDropTable, request).status();
+  }
+  static wire::AlterTableRequest Alter(const types::TablePath& path) {
+    wire::AlterTableRequest request;
+    SetPath(path, request.mutable_table_path());
+    request.set_ignore_if_not_exists(false);
+    return request;
+  }
+  Status SetOption(const types::TablePath& path, const std::string& key, const std::string& value) {
+    wire::AlterTableRequest request = Alter(path);
+    auto* config = request.add_config_changes();
+    config->set_config_key(key);
+    config->set_config_value(value);
+    config->set_op_type(0);
+    return Call(wire::ApiKey::kAlterTable, request).status();
+  }
+  Status AddColumn(const types::TablePath& path, const std::string& name, const types::DataTypePtr& type) {
+    wire::AlterTableRequest request = Alter(path);
+    auto* column = request.add_add_columns();
+    column->set_column_name(name);
+    column->set_data_type_json(type->ToJson());
+    column->set_column_position_type(0);
+    return Call(wire::ApiKey::kAlterTable, request).status();
+  }
+  using Spec = std::vector<std::pair<std::string, std::string>>;
+  Status CreatePartition(const types::TablePath& path, const Spec& spec, bool ignore = false) {
+    wire::CreatePartitionRequest request;
+    SetPath(path, request.mutable_table_path());
+    SetSpec(spec, request.mutable_partition_spec());
+    request.set_ignore_if_not_exists(ignore);
+    return Call(wire::ApiKey::kCreatePartition, request).status();
+  }
+  Status DropPartition(const types::TablePath& path, const Spec& spec, bool ignore = false) {
+    wire::DropPartitionRequest request;
+    SetPath(path, request.mutable_table_path());
+    SetSpec(spec, request.mutable_partition_spec());
+    request.set_ignore_if_not_exists(ignore);
+    return Call(wire::ApiKey::kDropPartition, request).status();
+  }
+  Status CreateDatabase(const std::string& name, bool ignore = false) {
+    wire::CreateDatabaseRequest request;
+    request.set_database_name(name);
+    request.set_ignore_if_exists(ignore);
+    return Call(wire::ApiKey::kCreateDatabase, request).status();
+  }
+  Status DropDatabase(const std::string& name, bool cascade, bool ignore = false) {
+    wire::DropDatabaseRequest request;
+    request.set_database_name(name);
+    request.set_cascade(cascade);
+    request.set_ignore_if_not_exists(ignore);
+    return Call(wire::ApiKey::kDropDatabase, request).status();
+  }
+
+  static void SetPath(const types::TablePath& path, wire::PbTablePath* out) {
+    out->set_database_name(path.database);
+    out->set_table_name(path.table);
+  }
+  static void SetSpec(const Spec& spec, wire::PbPartitionSpec* out) {
+    for (const auto& [key, value] : spec) {
+      auto* pair = out->add_partition_key_values();
+      pair->set_key(key);
+      pair->set_value(value);
+    }
+  }
+
+  Power power;
+  io::SimWorld world;
+  io::SimFileSystem files;
+  PoweredStore store;
+  FakeLake lake;
+  std::shared_ptr<FakeTablet> tablet;
+  ClusterSettings settings;
+  bool with_lake = true;
+  std::unique_ptr<meta::Catalog> catalog;
+  std::unique_ptr<Coordinator> coordinator;
+
+ private:
+  io::Task<bool> Stopped() {
+    co_await coordinator->Stop(client_loop_);
+    co_return true;
+  }
+  io::Loop& client_loop_;
+  io::Loop& coordinator_loop_;
+  std::unique_ptr<io::Pool> pool_;
+};
+
+/// An append table: id INT, name STRING.
+inline types::TableDescriptor LogTable() {
+  types::TableDescriptor descriptor;
+  descriptor.schema.columns = {{.name = "id", .type = types::DataType::Of(types::TypeKind::kInteger)},
+                               {.name = "name", .type = types::DataType::Of(types::TypeKind::kString)}};
+  return descriptor;
+}
+inline types::TableDescriptor KeyTable() {
+  types::TableDescriptor descriptor = LogTable();
+  descriptor.schema.primary_key = {"id"};
+  return descriptor;
+}
+inline types::TableDescriptor PartitionedTable() {
+  types::TableDescriptor descriptor = LogTable();
+  descriptor.partition_keys = {"name"};
+  return descriptor;
+}
+inline types::TableDescriptor InLake(types::TableDescriptor descriptor) {
+  descriptor.properties["table.datalake.enabled"] = "true";
+  return descriptor;
+}
+
+}  // namespace sluice::coordinator

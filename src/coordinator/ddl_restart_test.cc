@@ -1,0 +1,186 @@
+#include <functional>
+
+#include "coordinator/coordinator_harness.h"
+#include "io/crash_point.h"
+
+namespace sluice::coordinator {
+namespace {
+
+using types::DataType;
+using types::TypeKind;
+
+const types::TablePath kPlain{"db", "plain"};
+const types::TablePath kLake{"db", "lake"};
+const types::TablePath kParts{"db", "parts"};
+
+types::TableDescriptor LakeTableDescriptor() { return InLake(KeyTable()); }
+
+// A history of changes that passes every crash point. Each can be tried again after a lost answer.
+const std::vector<std::function<Status(Harness&)>>& Script() {
+  static const std::vector<std::function<Status(Harness&)>> steps = {
+      [](Harness& h) { return h.CreateDatabase("db", true); },
+      [](Harness& h) { return h.CreateTable(kPlain, LogTable(), true); },
+      [](Harness& h) { return h.CreateTable(kLake, LakeTableDescriptor(), true); },
+      [](Harness& h) { return h.CreateTable(kParts, InLake(PartitionedTable()), true); },
+      [](Harness& h) { return h.CreatePartition(kParts, {{"name", "a"}}, true); },
+      [](Harness& h) { return h.CreatePartition(kParts, {{"name", "b"}}, true); },
+      [](Harness& h) {
+        const auto table = h.state()->FindTable(kLake);
+        if (table->info.descriptor.schema.IndexOf("extra") >= 0) return Status::OK();
+        return h.AddColumn(kLake, "extra", DataType::Of(TypeKind::kBigInt));
+      },
+      [](Harness& h) { return h.SetOption(kPlain, "table.datalake.enabled", "true"); },
+      [](Harness& h) { return h.SetOption(kLake, "owner", "me"); },
+      [](Harness& h) { return h.DropPartition(kParts, {{"name", "a"}}, true); },
+      [](Harness& h) { return h.CreateDatabase("gone", true); },
+      [](Harness& h) {
+        return h.state()->FindDatabase("gone") == nullptr ? Status::OK() : h.CreateTable({"gone", "t"}, LogTable(), true);
+      },
+      [](Harness& h) { return h.DropDatabase("gone", true, true); },
+      [](Harness& h) { return h.CreateTable({"db", "short"}, LogTable(), true); },
+      [](Harness& h) { return h.DropTable({"db", "short"}, true); },
+  };
+  return steps;
+}
+
+// Catalog, lake and tablet server agree, and nothing is half done.
+void ExpectWhole(Harness& h, const std::string& when) {
+  SCOPED_TRACE(when);
+  const auto state = h.state();
+  EXPECT_TRUE(state->intents.empty());
+  std::set<types::BucketId> buckets;
+  for (const auto& [table_id, table] : state->tables_by_id) {
+    table->ForEachBucket([&](const types::BucketId& id, const meta::PartitionState*, const meta::BucketState&) {
+      buckets.insert(id);
+    });
+    const types::TableDescriptor& descriptor = table->info.descriptor;
+    ASSERT_TRUE(h.tablet->tables.contains(table_id)) << table->info.path;
+    EXPECT_EQ(h.tablet->tables.at(table_id).ToJson(), descriptor.ToJson());
+    if (!table->lake_enabled()) continue;
+    ASSERT_TRUE(h.lake.tables.contains(table->info.path)) << table->info.path;
+    EXPECT_EQ(h.lake.tables.at(table->info.path).descriptor.ToJson(), descriptor.ToJson());
+  }
+  for (const auto& [path, table] : h.lake.tables) {
+    const auto known = state->FindTable(path);
+    ASSERT_NE(known, nullptr) << path;
+    EXPECT_TRUE(known->lake_enabled()) << path;
+  }
+  EXPECT_EQ(h.tablet->files, buckets);
+  std::set<types::BucketId> led;
+  for (const auto& [id, bucket] : h.tablet->replicas) led.insert(id);
+  EXPECT_EQ(led, buckets);
+}
+
+void ExpectTheEnd(Harness& h) {
+  const auto state = h.state();
+  EXPECT_EQ(state->tables_by_id.size(), 3u);
+  EXPECT_EQ(state->FindTable(kParts)->partitions.size(), 1u);
+  EXPECT_EQ(state->FindTable(kLake)->info.schema_id, 2);
+  EXPECT_EQ(state->FindTable(kLake)->info.descriptor.custom_properties.at("owner"), "me");
+  EXPECT_TRUE(state->FindTable(kPlain)->lake_enabled());
+}
+
+std::set<std::string> DdlCrashPoints() {
+  std::set<std::string> points;
+  for (const std::string& point : io::CrashPoints()) {
+    if (point.starts_with("ddl.")) points.insert(point);
+  }
+  return points;
+}
+
+class DdlRestartTest : public testing::Test {
+ protected:
+  ~DdlRestartTest() override { io::SetCrashHook({}); }
+};
+
+TEST_F(DdlRestartTest, TheScriptPassesEveryCrashPoint) {
+  std::set<std::string> passed;
+  io::SetCrashHook([&](std::string_view point) { passed.insert(std::string(point)); });
+  Harness h;
+  h.Start();
+  for (const auto& step : Script()) ASSERT_OK(step(h));
+  ExpectWhole(h, "at the end");
+  ExpectTheEnd(h);
+  EXPECT_EQ(passed, DdlCrashPoints());
+  EXPECT_GE(passed.size(), 9u);
+}
+
+// The machine stops at the n-th pass of a crash point; after the restart everything is whole, and going on from the
+// interrupted step leads to the same end.
+TEST_F(DdlRestartTest, AStopAtAnyCrashPointLeavesBothSidesOrNeither) {
+  for (const std::string& point : DdlCrashPoints()) {
+    for (int pass = 1; pass <= 4; ++pass) {
+      Harness h;
+      h.Start();
+      int seen = 0;
+      io::SetCrashHook([&](std::string_view at) {
+        if (at == point && ++seen == pass) h.power.on = false;
+      });
+      const std::string when = point + ":" + std::to_string(pass);
+      for (const auto& step : Script()) {
+        const Status status = step(h);
+        if (h.power.on) {
+          ASSERT_OK(status);
+          continue;
+        }
+        h.Restart();
+        ExpectWhole(h, when);
+        ASSERT_OK(step(h));
+        ExpectWhole(h, when + " again");
+      }
+      ExpectTheEnd(h);
+      if (HasFailure()) return;
+      if (seen < pass) break;  // The script passes it no more often.
+    }
+  }
+}
+
+TEST_F(DdlRestartTest, ACreateThatTheLakeRefusesIsUndone) {
+  Harness h;
+  h.Start();
+  h.lake.tables[kLake] = {KeyTable(), /*has_snapshot=*/true};
+  ASSERT_OK(h.CreateDatabase("db"));
+  EXPECT_CODE(ErrorCode::kLakeTableAlreadyExist, h.CreateTable(kLake, InLake(LogTable())));
+  EXPECT_EQ(h.state()->FindTable(kLake), nullptr);
+  EXPECT_TRUE(h.state()->intents.empty());
+  EXPECT_TRUE(h.lake.tables.contains(kLake));  // It was there before.
+}
+
+TEST_F(DdlRestartTest, AChangeThatTheLakeDoesNotAnswerWaitsForIt) {
+  Harness h;
+  h.Start();
+  ASSERT_OK(h.CreateDatabase("db"));
+  ASSERT_OK(h.CreateTable(kLake, LakeTableDescriptor()));
+  // The machine stops between intent and lake, and the lake is away at the next start.
+  io::SetCrashHook([&](std::string_view at) {
+    if (at == "ddl.alter.after-intent") h.power.on = false;
+  });
+  EXPECT_FALSE(h.AddColumn(kLake, "extra", DataType::Of(TypeKind::kBigInt)).ok());
+  io::SetCrashHook({});
+  h.lake.reachable = false;
+  h.Restart();
+  EXPECT_EQ(h.state()->intents.size(), 1u);
+  EXPECT_FALSE(h.SetOption(kLake, "owner", "me").ok());  // Not over a half-done change.
+  h.lake.reachable = true;
+  h.world.RunFor(std::chrono::seconds(60));  // It is tried again by itself.
+  ExpectWhole(h, "once the lake answers");
+  EXPECT_EQ(h.state()->FindTable(kLake)->info.schema_id, 2);
+}
+
+TEST_F(DdlRestartTest, ATabletServerThatWasAwayIsToldLater) {
+  Harness h;
+  h.Start();
+  h.tablet->reachable = false;
+  ASSERT_OK(h.CreateDatabase("db"));
+  ASSERT_OK(h.CreateTable(kPlain, LogTable()));
+  ASSERT_OK(h.CreateTable({"db", "short"}, LogTable()));
+  ASSERT_OK(h.DropTable({"db", "short"}));
+  EXPECT_EQ(h.state()->intents.size(), 1u);
+  EXPECT_TRUE(h.tablet->replicas.empty());
+  h.tablet->reachable = true;
+  h.world.RunFor(std::chrono::seconds(60));
+  ExpectWhole(h, "once the server answers");
+}
+
+}  // namespace
+}  // namespace sluice::coordinator

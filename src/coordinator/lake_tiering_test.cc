@@ -1,0 +1,275 @@
+#include "coordinator/coordinator_harness.h"
+#include "meta/lake_offsets.h"
+
+// The calls by which tiering works: heartbeat, prepare, commit, and what readers get of it.
+namespace sluice::coordinator {
+namespace {
+
+using wire::ApiKey;
+
+const types::TablePath kPath{"fluss", "t"};
+
+class LakeTieringTest : public testing::Test {
+ protected:
+  LakeTieringTest() {
+    h_.Start();
+    auto descriptor = InLake(LogTable());
+    descriptor.bucket_count = 2;
+    descriptor.properties["table.datalake.freshness"] = "5s";
+    EXPECT_OK(h_.CreateTable(kPath, descriptor));
+    table_id_ = h_.state()->FindTable(kPath)->info.table_id;
+  }
+
+  wire::LakeTieringHeartbeatResponse Heartbeat(const wire::LakeTieringHeartbeatRequest& request) {
+    auto response = h_.Call<wire::LakeTieringHeartbeatResponse>(ApiKey::kLakeTieringHeartbeat, request);
+    EXPECT_OK(response);
+    return response.ValueOr(wire::LakeTieringHeartbeatResponse());
+  }
+  std::optional<wire::PbLakeTieringTableInfo> Ask() {
+    wire::LakeTieringHeartbeatRequest request;
+    request.set_request_table(true);
+    const auto response = Heartbeat(request);
+    EXPECT_EQ(response.coordinator_epoch(), h_.state()->coordinator_epoch);
+    if (!response.has_tiering_table()) return std::nullopt;
+    return response.tiering_table();
+  }
+  std::optional<wire::PbLakeTieringTableInfo> AskWithin(std::chrono::milliseconds span) {
+    for (auto waited = std::chrono::milliseconds(0); waited < span; waited += std::chrono::milliseconds(100)) {
+      if (auto table = Ask()) return table;
+      h_.world.RunFor(std::chrono::milliseconds(100));
+    }
+    return std::nullopt;
+  }
+  wire::PbHeartbeatReqForTable Entry(int64_t tiering_epoch) {
+    wire::PbHeartbeatReqForTable entry;
+    entry.set_table_id(table_id_);
+    entry.set_coordinator_epoch(h_.state()->coordinator_epoch);
+    entry.set_tiering_epoch(tiering_epoch);
+    return entry;
+  }
+  void Finish(int64_t tiering_epoch) {
+    wire::LakeTieringHeartbeatRequest request;
+    *request.add_finished_tables() = Entry(tiering_epoch);
+    const auto response = Heartbeat(request);
+    ASSERT_EQ(response.finished_table_resp_size(), 1);
+    EXPECT_FALSE(response.finished_table_resp(0).has_error());
+  }
+
+  wire::PbPrepareLakeTableRespForTable Prepare(const std::map<int32_t, int64_t>& offsets, bool ignore_previous = false) {
+    wire::PrepareLakeTableSnapshotRequest request;
+    request.set_ignore_previous_table_offsets(ignore_previous);
+    auto* table = request.add_bucket_offsets();
+    table->set_table_id(table_id_);
+    Harness::SetPath(kPath, table->mutable_table_path());
+    for (const auto& [bucket, offset] : offsets) {
+      auto* entry = table->add_bucket_offsets();
+      entry->set_bucket_id(bucket);
+      entry->set_log_end_offset(offset);
+    }
+    auto response = h_.Call<wire::PrepareLakeTableSnapshotResponse>(ApiKey::kPrepareLakeTableSnapshot, request);
+    EXPECT_OK(response);
+    EXPECT_EQ(response->prepare_lake_table_resp_size(), 1);
+    EXPECT_EQ(response->prepare_lake_table_resp(0).table_id(), table_id_);
+    return response->prepare_lake_table_resp(0);
+  }
+  Status Commit(int64_t snapshot_id, const std::string& path, bool readable, std::optional<int64_t> keep = std::nullopt) {
+    wire::CommitLakeTableSnapshotRequest request;
+    auto* metadata = request.add_lake_table_snapshot_metadata();
+    metadata->set_table_id(table_id_);
+    metadata->set_snapshot_id(snapshot_id);
+    metadata->set_tiered_bucket_offsets_file_path(path);
+    if (readable) metadata->set_readable_bucket_offsets_file_path(path);
+    if (keep.has_value()) metadata->set_earliest_snapshot_id_to_keep(*keep);
+    auto* info = request.add_tables_req();  // Offsets for metrics, as the service sends both.
+    info->set_table_id(table_id_);
+    info->set_snapshot_id(snapshot_id);
+    return OnlyStatus(request);
+  }
+  Status OnlyStatus(const wire::CommitLakeTableSnapshotRequest& request) {
+    ASSIGN_OR_RAISE(const auto response,
+                    h_.Call<wire::CommitLakeTableSnapshotResponse>(ApiKey::kCommitLakeTableSnapshot, request));
+    EXPECT_EQ(response.table_resp_size(), 1);
+    EXPECT_EQ(response.table_resp(0).table_id(), table_id_);
+    return wire::ErrorOf(response.table_resp(0));
+  }
+  Result<wire::GetLakeSnapshotResponse> Get(std::optional<int64_t> id, bool readable) {
+    wire::GetLakeSnapshotRequest request;
+    Harness::SetPath(kPath, request.mutable_table_path());
+    if (id.has_value()) request.set_snapshot_id(*id);
+    if (readable) request.set_readable(true);
+    return h_.Call<wire::GetLakeSnapshotResponse>(ApiKey::kGetLakeSnapshot, request);
+  }
+  static std::map<int32_t, int64_t> OffsetsOf(const wire::GetLakeSnapshotResponse& response) {
+    std::map<int32_t, int64_t> offsets;
+    for (const auto& bucket : response.bucket_snapshots()) offsets[bucket.bucket_id()] = bucket.log_offset();
+    return offsets;
+  }
+
+  Harness h_;
+  int64_t table_id_ = -1;
+};
+
+using Offsets = std::map<int32_t, int64_t>;
+
+TEST_F(LakeTieringTest, AnIdleTableIsNeverHandedOut) {
+  EXPECT_FALSE(AskWithin(std::chrono::seconds(30)).has_value());
+  const auto probes = std::ranges::count(h_.tablet->calls, ApiKey::kListOffsets);
+  EXPECT_GE(probes, 20);
+  EXPECT_LE(probes, 27);  // Four per freshness, one message each.
+}
+
+TEST_F(LakeTieringTest, ATableWithRowsIsHandedOutOnceAndAgainWhenMoreCome) {
+  h_.tablet->log_ends[{table_id_, std::nullopt, 1}] = 10;
+  const auto first = AskWithin(std::chrono::seconds(5));
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->table_id(), table_id_);
+  EXPECT_EQ(first->table_path().table_name(), "t");
+  EXPECT_FALSE(AskWithin(std::chrono::seconds(10)).has_value());
+  const auto prepared = Prepare({{1, 10}});
+  ASSERT_OK(Commit(1, prepared.lake_table_offsets_path(), true));
+  Finish(first->tiering_epoch());
+  EXPECT_FALSE(AskWithin(std::chrono::seconds(20)).has_value());  // The lake has all.
+  h_.tablet->log_ends[{table_id_, std::nullopt, 0}] = 1;
+  const auto second = AskWithin(std::chrono::seconds(5));
+  ASSERT_TRUE(second.has_value());
+  EXPECT_GT(second->tiering_epoch(), first->tiering_epoch());
+}
+
+TEST_F(LakeTieringTest, HeartbeatsAreAnsweredPerTable) {
+  h_.tablet->log_ends[{table_id_, std::nullopt, 1}] = 10;
+  const auto table = AskWithin(std::chrono::seconds(5));
+  ASSERT_TRUE(table.has_value());
+  wire::LakeTieringHeartbeatRequest request;
+  *request.add_tiering_tables() = Entry(table->tiering_epoch());
+  *request.add_tiering_tables() = Entry(table->tiering_epoch() + 1);
+  *request.add_failed_tables() = Entry(table->tiering_epoch());
+  request.mutable_failed_tables(0)->set_coordinator_epoch(0);
+  *request.add_finished_tables() = Entry(1);
+  request.mutable_finished_tables(0)->set_table_id(99);
+  const auto response = Heartbeat(request);
+  EXPECT_FALSE(response.tiering_table_resp(0).has_error());
+  EXPECT_EQ(response.tiering_table_resp(1).error().error_code(), 50);
+  EXPECT_EQ(response.failed_table_resp(0).error().error_code(), 23);
+  EXPECT_EQ(response.finished_table_resp(0).error().error_code(), 7);
+  EXPECT_EQ(response.finished_table_resp(0).table_id(), 99);
+  Finish(table->tiering_epoch());
+  wire::LakeTieringHeartbeatRequest late;
+  *late.add_finished_tables() = Entry(table->tiering_epoch());
+  EXPECT_EQ(Heartbeat(late).finished_table_resp(0).error().error_code(), -1);
+}
+
+TEST_F(LakeTieringTest, AFailedTableComesBack) {
+  h_.tablet->log_ends[{table_id_, std::nullopt, 1}] = 10;
+  const auto table = AskWithin(std::chrono::seconds(5));
+  ASSERT_TRUE(table.has_value());
+  wire::LakeTieringHeartbeatRequest request;
+  *request.add_failed_tables() = Entry(table->tiering_epoch());
+  EXPECT_FALSE(Heartbeat(request).failed_table_resp(0).has_error());
+  const auto again = AskWithin(std::chrono::seconds(2));
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->tiering_epoch(), table->tiering_epoch() + 1);
+}
+
+TEST_F(LakeTieringTest, SwitchedOffAndDroppedTablesLeaveTheQueue) {
+  h_.tablet->log_ends[{table_id_, std::nullopt, 1}] = 10;
+  ASSERT_OK(h_.SetOption(kPath, "table.datalake.enabled", "false"));
+  EXPECT_FALSE(AskWithin(std::chrono::seconds(10)).has_value());
+  ASSERT_OK(h_.SetOption(kPath, "table.datalake.enabled", "true"));
+  EXPECT_TRUE(AskWithin(std::chrono::seconds(5)).has_value());
+  ASSERT_OK(h_.DropTable(kPath));
+  wire::LakeTieringHeartbeatRequest request;
+  *request.add_tiering_tables() = Entry(1);
+  EXPECT_EQ(Heartbeat(request).tiering_table_resp(0).error().error_code(), 7);
+}
+
+TEST_F(LakeTieringTest, PrepareWritesAFileOfMergedOffsets) {
+  const auto first = Prepare({{1, 10}});
+  ASSERT_FALSE(first.has_error_code());
+  const std::string folder = "/remote/lake/fluss/t-" + std::to_string(table_id_) + "/metadata/";
+  EXPECT_TRUE(first.lake_table_offsets_path().starts_with(folder)) << first.lake_table_offsets_path();
+  EXPECT_TRUE(first.lake_table_offsets_path().ends_with(".offsets"));
+  ASSERT_OK_AND_ASSIGN(const auto text, h_.files.ReadFile(first.lake_table_offsets_path()));
+  EXPECT_EQ(text, R"({"bucket_offsets":[-1,10],"table_id":)" + std::to_string(table_id_) + R"(,"version":1})");
+  ASSERT_OK(Commit(1, first.lake_table_offsets_path(), true));
+  const auto second = Prepare({{0, 3}});
+  ASSERT_OK_AND_ASSIGN(const auto merged, h_.files.ReadFile(second.lake_table_offsets_path()));
+  EXPECT_EQ(meta::LakeOffsetsFromJson(merged)->offsets.size(), 2u);
+  const auto alone = Prepare({{0, 3}}, /*ignore_previous=*/true);
+  ASSERT_OK_AND_ASSIGN(const auto only, h_.files.ReadFile(alone.lake_table_offsets_path()));
+  EXPECT_EQ(meta::LakeOffsetsFromJson(only)->offsets.size(), 1u);
+  EXPECT_EQ(Prepare({{2, 3}}).error_code(), 21);
+  table_id_ = 99;
+  EXPECT_EQ(Prepare({{0, 3}}).error_code(), 7);
+}
+
+TEST_F(LakeTieringTest, ACommittedSnapshotIsReadAndToldToTheTablets) {
+  EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(std::nullopt, false));
+  EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(std::nullopt, true));
+  const std::string path = Prepare({{0, 4}, {1, 10}}).lake_table_offsets_path();
+  ASSERT_OK(Commit(1, path, true));
+  ASSERT_OK_AND_ASSIGN(const auto snapshot, Get(std::nullopt, true));
+  EXPECT_EQ(snapshot.table_id(), table_id_);
+  EXPECT_EQ(snapshot.snapshotid(), 1);
+  EXPECT_EQ(OffsetsOf(snapshot), (Offsets{{0, 4}, {1, 10}}));
+  EXPECT_EQ(h_.tablet->lake_offsets.at({table_id_, std::nullopt, 1}), 10);
+  EXPECT_CODE(ErrorCode::kUnknownServer, Get(1, true));
+  EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(2, false));
+  h_.Restart();
+  ASSERT_OK_AND_ASSIGN(const auto after, Get(1, false));
+  EXPECT_EQ(OffsetsOf(after), (Offsets{{0, 4}, {1, 10}}));
+  EXPECT_EQ(h_.tablet->lake_offsets.at({table_id_, std::nullopt, 1}), 10);
+}
+
+TEST_F(LakeTieringTest, KeepsSnapshotsAsAskedAndRemovesFilesOfTheRest) {
+  std::map<int64_t, std::string> paths;
+  for (int64_t id = 1; id <= 3; ++id) {
+    paths[id] = Prepare({{0, id}}).lake_table_offsets_path();
+    ASSERT_OK(Commit(id, paths[id], id == 1, /*keep=*/-1));
+  }
+  EXPECT_EQ(Get(std::nullopt, true)->snapshotid(), 1);  // 2 and 3 are not readable yet.
+  EXPECT_EQ(Get(std::nullopt, false)->snapshotid(), 3);
+  EXPECT_EQ(OffsetsOf(*Get(2, false)), (Offsets{{0, 2}}));
+  ASSERT_OK(Commit(2, paths[2], true, /*keep=*/2));  // A compaction made it readable later.
+  EXPECT_EQ(Get(std::nullopt, true)->snapshotid(), 2);
+  EXPECT_EQ(Get(std::nullopt, false)->snapshotid(), 3);
+  EXPECT_FALSE(*h_.files.Exists(paths[1]));
+  EXPECT_TRUE(*h_.files.Exists(paths[2]));
+  paths[4] = Prepare({{0, 4}}).lake_table_offsets_path();
+  ASSERT_OK(Commit(4, paths[4], true));
+  EXPECT_FALSE(*h_.files.Exists(paths[3]));
+  EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(3, false));
+  EXPECT_CODE(ErrorCode::kInvalidUpdateVersion, Commit(3, paths[4], true));
+}
+
+TEST_F(LakeTieringTest, TheOlderStyleCarriesItsOffsets) {
+  wire::CommitLakeTableSnapshotRequest request;
+  auto* info = request.add_tables_req();
+  info->set_table_id(table_id_);
+  info->set_snapshot_id(5);
+  auto* bucket = info->add_buckets_req();
+  bucket->set_bucket_id(1);
+  bucket->set_log_end_offset(8);
+  ASSERT_OK(OnlyStatus(request));
+  bucket->set_bucket_id(0);
+  bucket->set_log_end_offset(3);
+  info->set_snapshot_id(6);
+  ASSERT_OK(OnlyStatus(request));
+  ASSERT_OK_AND_ASSIGN(const auto snapshot, Get(std::nullopt, true));
+  EXPECT_EQ(snapshot.snapshotid(), 6);
+  EXPECT_EQ(OffsetsOf(snapshot), (Offsets{{0, 3}, {1, 8}}));
+}
+
+TEST_F(LakeTieringTest, RefusesCommitsWithoutTheirFile) {
+  EXPECT_CODE(ErrorCode::kStorage, Commit(1, "/remote/none.offsets", true));
+  ASSERT_OK(h_.files.MakeFolders("/remote"));
+  ASSERT_OK(h_.files.ReplaceFile("/remote/other.offsets", meta::LakeOffsetsToJson(99, {})));
+  EXPECT_CODE(ErrorCode::kCorruptRecord, Commit(1, "/remote/other.offsets", true));
+  EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(std::nullopt, false));
+  const std::string path = Prepare({{0, 4}}).lake_table_offsets_path();
+  ASSERT_OK(h_.DropTable(kPath));
+  EXPECT_CODE(ErrorCode::kTableNotExist, Commit(1, path, true));
+  EXPECT_FALSE(*h_.files.Exists(path));
+}
+
+}  // namespace
+}  // namespace sluice::coordinator

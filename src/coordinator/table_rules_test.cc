@@ -1,0 +1,256 @@
+#include "coordinator/table_rules.h"
+
+#include "base/testing.h"
+#include "coordinator/assignment.h"
+#include "coordinator/partition_rules.h"
+#include "coordinator/table_options.h"
+
+namespace sluice::coordinator {
+namespace {
+
+using types::DataType;
+using types::TableDescriptor;
+using types::TypeKind;
+
+ClusterSettings Settings() {
+  ClusterSettings settings;
+  settings.default_bucket_number = 3;
+  settings.lake_format = "paimon";
+  settings.lake_enabled = true;
+  return settings;
+}
+
+TableDescriptor Table(std::vector<std::string> primary_key = {}) {
+  TableDescriptor descriptor;
+  descriptor.schema.columns = {{.name = "id", .type = DataType::Of(TypeKind::kInteger)},
+                               {.name = "day", .type = DataType::Of(TypeKind::kString)},
+                               {.name = "tags", .type = DataType::Array(DataType::Of(TypeKind::kString))},
+                               {.name = "price", .type = DataType::Decimal(10, 2)}};
+  descriptor.schema.primary_key = std::move(primary_key);
+  return descriptor;
+}
+
+Status Check(TableDescriptor descriptor, const ClusterSettings& settings = Settings()) {
+  RETURN_NOT_OK(FillTableDefaults(settings, &descriptor));
+  return ValidateTable(settings, descriptor);
+}
+
+TableDescriptor With(TableDescriptor descriptor, const std::string& key, const std::string& value) {
+  descriptor.properties[key] = value;
+  return descriptor;
+}
+
+TEST(TableRulesTest, FillsWhatClientsReadBack) {
+  TableDescriptor log = Table();
+  ASSERT_OK(FillTableDefaults(Settings(), &log));
+  EXPECT_EQ(log.bucket_count, 3);
+  EXPECT_TRUE(log.bucket_keys.empty());
+  EXPECT_EQ(log.properties, (std::map<std::string, std::string>{{"table.replication.factor", "1"},
+                                                                {"table.datalake.format", "paimon"}}));
+  EXPECT_EQ(log.schema.columns[3].id, 3);
+
+  TableDescriptor keyed = Table({"day", "id"});
+  keyed.partition_keys = {"day"};
+  ASSERT_OK(FillTableDefaults(Settings(), &keyed));
+  EXPECT_EQ(keyed.bucket_keys, std::vector<std::string>{"id"});
+  EXPECT_FALSE(keyed.schema.columns[0].type->nullable());
+  EXPECT_FALSE(keyed.schema.columns[1].type->nullable());
+  EXPECT_TRUE(keyed.schema.columns[3].type->nullable());
+  EXPECT_EQ(keyed.Property("table.kv.format-version"), "2");
+  EXPECT_EQ(keyed.Property("table.delete.behavior", "none"), "none");
+
+  TableDescriptor merging = With(Table({"id"}), "table.merge-engine", "first_row");
+  ASSERT_OK(FillTableDefaults(Settings(), &merging));
+  EXPECT_EQ(merging.Property("table.delete.behavior"), "IGNORE");
+}
+
+TEST(TableRulesTest, AcceptsOrdinaryTables) {
+  EXPECT_OK(Check(Table()));
+  EXPECT_OK(Check(Table({"id"})));
+  EXPECT_OK(Check(With(Table(), "table.datalake.enabled", "true")));
+  EXPECT_OK(Check(With(With(Table(), "table.datalake.enabled", "TRUE"), "table.datalake.freshness", "5 s")));
+  EXPECT_OK(Check(With(Table(), "table.log.ttl", "7 d")));
+}
+
+TEST(TableRulesTest, RefusesBrokenColumns) {
+  for (const char* name : {"__offset", "__timestamp", "__bucket", "_change_type", "_log_offset", "_commit_timestamp"}) {
+    TableDescriptor reserved = Table();
+    reserved.schema.columns[0].name = name;
+    SCOPED_TRACE(name);
+    EXPECT_CODE(ErrorCode::kInvalidTable, Check(reserved));
+  }
+  TableDescriptor twice = Table();
+  twice.schema.columns[1].name = "id";
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(twice));
+  TableDescriptor none;
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(none));
+  TableDescriptor wide = Table();
+  wide.schema.columns[3].type = DataType::Decimal(39, 2);
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(wide));
+  wide.schema.columns[3].type = DataType::Array(DataType::Timestamp(10));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(wide));
+}
+
+TEST(TableRulesTest, RefusesBrokenKeys) {
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(Table({"none"})));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(Table({"id", "id"})));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(Table({"tags"})));
+  TableDescriptor table = Table({"id"});
+  table.partition_keys = {"day"};  // Not in the primary key.
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
+  table = Table({"day"});
+  table.partition_keys = {"day"};  // Nothing left of the key.
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
+  table = Table({"id"});
+  table.bucket_keys = {"day"};
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
+  table = Table();
+  table.bucket_keys = {"tags"};
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
+  table = Table();
+  table.partition_keys = {"day"};
+  table.bucket_keys = {"day"};
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
+  table = Table();
+  table.partition_keys = {"price"};
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
+}
+
+TEST(TableRulesTest, BoundsTheBuckets) {
+  TableDescriptor table = Table();
+  table.bucket_count = 4096;
+  EXPECT_OK(Check(table));
+  table.bucket_count = 4097;
+  EXPECT_CODE(ErrorCode::kBucketMaxNum, Check(table));
+  table.bucket_count = 0;
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
+}
+
+TEST(TableRulesTest, RefusesOptionsThatItDoesNotKnowOrRead) {
+  const std::pair<const char*, const char*> refused[] = {
+      {"table.nonsense", "1"},
+      {"bucket.num", "4"},
+      {"table.replication.factor", "0"},
+      {"table.replication.factor", "one"},
+      {"table.log.format", "AVRO"},
+      {"table.log.format", "INDEXED"},
+      {"table.log.arrow.compression.zstd.level", "23"},
+      {"table.log.tiered.local-segments", "0"},
+      {"table.log.ttl", "soon"},
+      {"table.datalake.enabled", "yes"},
+      {"table.datalake.format", "orc"},
+      {"table.auto-partition.enabled", "true"},
+      {"table.merge-engine", "first_row"},        // No primary key.
+      {"table.delete.behavior", "IGNORE"},        // The same.
+      {"table.statistics.columns", "*"},          // Not implemented.
+      {"table.log.local-ttl", "1 d"},             // The same.
+      {"table.datalake.database-name", "other"},  // Of 1.0.0.
+  };
+  for (const auto& [key, value] : refused) {
+    SCOPED_TRACE(key);
+    EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table(), key, value)));
+  }
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table({"id"}), "table.kv.format-version", "3")));
+}
+
+TEST(TableRulesTest, ChecksMergeEngines) {
+  EXPECT_OK(Check(With(Table({"id"}), "table.merge-engine", "FIRST_ROW")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(With(Table({"id"}), "table.merge-engine", "first_row"), "table.delete.behavior", "ALLOW")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(With(Table({"id"}), "table.merge-engine", "aggregation"), "table.changelog.image", "WAL")));
+  const TableDescriptor versioned = With(Table({"id"}), "table.merge-engine", "versioned");
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(versioned));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(versioned, "table.merge-engine.versioned.ver-column", "day")));
+  EXPECT_OK(Check(With(versioned, "table.merge-engine.versioned.ver-column", "id")));
+  TableDescriptor aggregating = Table({"id"});
+  aggregating.schema.columns[3].agg_function = "sum";
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(aggregating));
+  EXPECT_OK(Check(With(aggregating, "table.merge-engine", "aggregation")));
+  aggregating.schema.columns[0].agg_function = "max";
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(With(aggregating, "table.merge-engine", "aggregation")));
+}
+
+TEST(TableRulesTest, ChecksTheLake) {
+  const TableDescriptor table = With(Table(), "table.datalake.enabled", "true");
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table, ClusterSettings()));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(table, "table.datalake.format", "iceberg")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(table, "table.datalake.freshness", "0 s")));
+  EXPECT_OK(Check(With(Table(), "table.datalake.format", "iceberg")));  // Not enabled.
+}
+
+TEST(TableRulesTest, HonoursTheClusterSwitches) {
+  ClusterSettings settings = Settings();
+  settings.allow_create_kv_tables = false;
+  EXPECT_OK(Check(Table(), settings));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(Table({"id"}), settings));
+  settings.allow_create_log_tables = false;
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(Table(), settings));
+}
+
+TEST(TableOptionsTest, ReadsDurations) {
+  const std::pair<const char*, int64_t> good[] = {{"5s", 5000},      {"5 s", 5000},         {"30min", 1800000},
+                                                  {"30 MIN", 1800000}, {"7 d", 604800000},  {"250", 250},
+                                                  {"250 ms", 250},   {"2 hours", 7200000},  {"-1 d", -86400000},
+                                                  {"1500 us", 1}};
+  for (const auto& [text, ms] : good) {
+    SCOPED_TRACE(text);
+    ASSERT_OK_AND_ASSIGN(const int64_t parsed, ParseDurationMs(text));
+    EXPECT_EQ(parsed, ms);
+  }
+  for (const char* text : {"", "s", "5 fortnights", "5.5 s", "99999999999999 d", "99999999999999999999 s"}) {
+    SCOPED_TRACE(text);
+    EXPECT_CODE(ErrorCode::kInvalidConfig, ParseDurationMs(text));
+  }
+}
+
+types::TableInfo PartitionedInfo() {
+  types::TableInfo info{.path = {"db", "t"}, .descriptor = Table()};
+  info.descriptor.schema.columns.push_back({.name = "n", .type = DataType::Of(TypeKind::kInteger)});
+  info.descriptor.partition_keys = {"day", "n"};
+  return info;
+}
+
+TEST(PartitionRulesTest, PutsValuesInKeyOrder) {
+  ASSERT_OK_AND_ASSIGN(const auto values, PartitionValues(PartitionedInfo(), {{"n", "7"}, {"day", "mon"}}, true));
+  EXPECT_THAT(values, testing::ElementsAre("mon", "7"));
+  ASSERT_OK_AND_ASSIGN(const auto partial, PartialPartitionSpec(PartitionedInfo(), {{"n", "7"}}));
+  EXPECT_EQ(partial.at("n"), "7");
+}
+
+TEST(PartitionRulesTest, RefusesWrongSpecs) {
+  const PartitionSpec wrong[] = {{},
+                                 {{"day", "mon"}},
+                                 {{"day", "mon"}, {"n", "7"}, {"id", "1"}},
+                                 {{"day", "mon"}, {"day", "tue"}},
+                                 {{"day", "a b"}, {"n", "7"}},
+                                 {{"day", "__x"}, {"n", "7"}},
+                                 {{"day", ""}, {"n", "7"}},
+                                 {{"day", "mon"}, {"n", "seven"}},
+                                 {{"day", "mon"}, {"n", "07"}}};
+  for (const PartitionSpec& spec : wrong) {
+    EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, PartitionValues(PartitionedInfo(), spec, true));
+  }
+  types::TableInfo plain{.path = {"db", "t"}, .descriptor = Table()};
+  EXPECT_CODE(ErrorCode::kTableNotPartitioned, PartitionValues(plain, {{"day", "mon"}}, true));
+}
+
+TEST(AssignmentTest, SpreadsBucketsAndNeverPutsTwoReplicasOnOneServer) {
+  io::SeededRandom random(1);
+  const std::vector<int32_t> servers = {3, 5, 9};
+  ASSERT_OK_AND_ASSIGN(const auto buckets, AssignBuckets(9, 3, servers, 4, random));
+  std::map<int32_t, int> leaders;
+  for (const meta::BucketState& bucket : buckets) {
+    EXPECT_EQ(std::set<int32_t>(bucket.replicas.begin(), bucket.replicas.end()).size(), 3u);
+    EXPECT_EQ(bucket.leader, bucket.replicas[0]);
+    EXPECT_EQ(bucket.isr, bucket.replicas);
+    EXPECT_EQ(bucket.coordinator_epoch, 4);
+    EXPECT_EQ(bucket.leader_epoch, 0);
+    ++leaders[bucket.leader];
+  }
+  EXPECT_THAT(leaders, testing::UnorderedElementsAre(testing::Pair(3, 3), testing::Pair(5, 3), testing::Pair(9, 3)));
+  EXPECT_CODE(ErrorCode::kInvalidReplicationFactor, AssignBuckets(1, 4, servers, 1, random));
+}
+
+}  // namespace
+}  // namespace sluice::coordinator
