@@ -63,7 +63,7 @@ Status AddColumn(const types::Column& added, types::TableDescriptor* descriptor)
   if (!added.type->nullable()) {
     return Error(ErrorCode::kUnknownServer, "an added column must be nullable column=", added.name);
   }
-  if (!added.agg_function.empty() && UpperCase(descriptor->Property("table.merge-engine")) != "AGGREGATION") {
+  if (!added.agg_function.empty()) {
     return Error(ErrorCode::kInvalidConfig, "aggregate function without the aggregation merge engine column=",
                  added.name);
   }

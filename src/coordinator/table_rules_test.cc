@@ -157,18 +157,20 @@ TEST(TableRulesTest, ChecksMergeEngines) {
   EXPECT_OK(Check(With(Table({"id"}), "table.merge-engine", "FIRST_ROW")));
   EXPECT_CODE(ErrorCode::kInvalidConfig,
               Check(With(With(Table({"id"}), "table.merge-engine", "first_row"), "table.delete.behavior", "ALLOW")));
-  EXPECT_CODE(ErrorCode::kInvalidConfig,
-              Check(With(With(Table({"id"}), "table.merge-engine", "aggregation"), "table.changelog.image", "WAL")));
   const TableDescriptor versioned = With(Table({"id"}), "table.merge-engine", "versioned");
   EXPECT_CODE(ErrorCode::kInvalidConfig, Check(versioned));
   EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(versioned, "table.merge-engine.versioned.ver-column", "day")));
   EXPECT_OK(Check(With(versioned, "table.merge-engine.versioned.ver-column", "id")));
+  // What the key engine cannot do.
   TableDescriptor aggregating = Table({"id"});
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(aggregating, "table.merge-engine", "aggregation")));
   aggregating.schema.columns[3].agg_function = "sum";
   EXPECT_CODE(ErrorCode::kInvalidConfig, Check(aggregating));
-  EXPECT_OK(Check(With(aggregating, "table.merge-engine", "aggregation")));
   aggregating.schema.columns[0].agg_function = "max";
-  EXPECT_CODE(ErrorCode::kInvalidTable, Check(With(aggregating, "table.merge-engine", "aggregation")));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(aggregating));
+  TableDescriptor counting = Table({"day"});
+  counting.schema.auto_increment = {"id"};
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(counting));
 }
 
 TEST(TableRulesTest, ChecksTheLake) {

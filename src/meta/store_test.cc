@@ -1,5 +1,9 @@
 #include "meta/store.h"
 
+#include <csignal>
+#include <cstdlib>
+
+#include "base/check.h"
 #include "base/testing.h"
 #include "meta/memory_store.h"
 #include "meta/rocks_store.h"
@@ -137,6 +141,32 @@ TEST(RocksStoreTest, ASecondOwnerOfTheFolderIsRefused) {
   const TempDir folder;
   ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder.path()));
   EXPECT_CODE(ErrorCode::kStorage, OpenRocksMetaStore(folder.path()));
+}
+
+// The page cache outlives the process, so this proves that nothing waits in memory; the sync is RocksDB's own option.
+TEST(RocksStoreDeathTest, WhatWasAppliedOutlivesAKill) {
+  constexpr int kApplied = 50;
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // The child is a new process; it finds the folder by the environment.
+  const TempDir own;
+  setenv("SLUICE_META_TEST_FOLDER", own.path().c_str(), /*overwrite=*/0);
+  const std::string folder = getenv("SLUICE_META_TEST_FOLDER");
+  const auto apply_and_die = [&] {
+    auto store = OpenRocksMetaStore(folder).ValueOrDie();
+    for (int i = 0; i < kApplied; ++i) {
+      const std::string text = std::to_string(i);
+      CHECK(store->Apply({MetaStore::Put("/counter", text), MetaStore::Create("/n/" + text, "")}).ok());
+    }
+    raise(SIGKILL);
+  };
+  EXPECT_EXIT(apply_and_die(), testing::KilledBySignal(SIGKILL), "");
+  unsetenv("SLUICE_META_TEST_FOLDER");
+  ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder));
+  ASSERT_OK_AND_ASSIGN(const auto counter, store->Get("/counter"));
+  ASSERT_TRUE(counter.has_value());
+  EXPECT_EQ(counter->value, std::to_string(kApplied - 1));
+  EXPECT_EQ(counter->version, kApplied - 1);
+  ASSERT_OK_AND_ASSIGN(const auto names, store->Children("/n"));
+  EXPECT_EQ(names.size(), static_cast<size_t>(kApplied));
 }
 
 }  // namespace
