@@ -73,6 +73,17 @@ std::string TimeOfDayText(const arrow::Array& array, int64_t row) {
   return Quote(fmt::format("{:02}:{:02}:{:02}.{:03}", millis / 3600000, millis / 60000 % 60, millis / 1000 % 60, millis % 1000));
 }
 
+// Never with an exponent, unlike Arrow's own text.
+std::string DecimalText(const arrow::Decimal128& value, int32_t scale) {
+  std::string digits = value.ToIntegerString();
+  const bool negative = digits.starts_with("-");
+  if (negative) digits.erase(0, 1);
+  const auto places = static_cast<size_t>(scale);
+  if (digits.size() <= places) digits.insert(0, places + 1 - digits.size(), '0');
+  if (places > 0) digits.insert(digits.size() - places, ".");
+  return (negative ? "-" : "") + digits;
+}
+
 std::string BytesText(const arrow::Array& array, int64_t row) {
   if (array.type_id() == arrow::Type::FIXED_SIZE_BINARY) {
     return Quote("0x" + ToHex(static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(row)));
@@ -128,7 +139,7 @@ std::string CellText(const arrow::Array& array, int64_t row, const DataType& typ
     case TypeKind::kDouble:
       return RealText(static_cast<const arrow::DoubleArray&>(array).Value(row));
     case TypeKind::kDecimal:
-      return Quote(static_cast<const arrow::Decimal128Array&>(array).FormatValue(row));
+      return Quote(DecimalText(arrow::Decimal128(static_cast<const arrow::Decimal128Array&>(array).GetValue(row)), type.scale()));
     case TypeKind::kChar:
     case TypeKind::kString:
       return Quote(static_cast<const arrow::StringArray&>(array).GetString(row));
@@ -177,7 +188,8 @@ void AppendDecimal(arrow::ArrayBuilder* builder, const DataType& type, io::Rando
 void AppendMoment(arrow::ArrayBuilder* builder, const DataType& type, io::Random& random) {
   const int64_t per_second = UnitsPerSecond(static_cast<const arrow::TimestampType&>(*builder->type()).unit());
   int64_t step = per_second;  // Only as many digits as the precision says.
-  for (int i = 0; i < type.precision() && step > 1; ++i) step /= 10;
+  // (at most microseconds: other readers' scripts print no more).
+  for (int i = 0; i < std::min(type.precision(), 6) && step > 1; ++i) step /= 10;
   const int64_t seconds = Between(random, -2'208'988'800, 7'258'118'400);
   const int64_t fraction = static_cast<int64_t>(random.Below(static_cast<uint64_t>(per_second))) / step * step;
   Check(static_cast<arrow::TimestampBuilder*>(builder)->Append(seconds * per_second + fraction));
