@@ -6,9 +6,11 @@
 
 namespace sluice::tiering {
 
-void HeartbeatBook::Started(const client::TieringRound& round) {
+bool HeartbeatBook::Started(const client::TieringRound& round) {
   const std::lock_guard lock(mutex_);
-  running_[round.table_id] = round.tiering_epoch;
+  if (running_.emplace(round.table_id, round.tiering_epoch).second) return true;
+  failed_.push_back({round.table_id, round.tiering_epoch, std::nullopt, std::nullopt});
+  return false;
 }
 
 void HeartbeatBook::Finished(int64_t table_id, int64_t records, int64_t file_bytes, bool again) {

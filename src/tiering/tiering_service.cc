@@ -155,7 +155,7 @@ bool TieringService::Engine::SendHeartbeat() {
 }
 
 void TieringService::Engine::StartRound(client::TieringRound handout) {
-  book_.Started(handout);
+  if (!book_.Started(handout)) return;
   board_.RoundStarted(handout.table_id, handout.path);
   const std::lock_guard lock(mutex_);
   if (rounds_ != nullptr && rounds_->TryPost([this, handout] { RunRound(handout); })) return;

@@ -4,16 +4,20 @@
 
 namespace sluice::tiering {
 
+WorkGroup::Ending::~Ending() {
+  const std::lock_guard lock(group_.mutex_);
+  --group_.running_;
+  group_.ended_.notify_all();  // Under the lock: the group may be gone right after it.
+}
+
 void WorkGroup::Run(std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
     ++running_;
   }
   const auto run = [this, work = std::move(work)] {
+    const Ending ending(*this);
     work();
-    const std::lock_guard lock(mutex_);
-    --running_;
-    ended_.notify_all();  // Under the lock: the group may be gone right after it.
   };
   if (!pool_.TryPost(run)) run();
 }

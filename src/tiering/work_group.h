@@ -20,6 +20,16 @@ class WorkGroup {
   void Wait();
 
  private:
+  // Counts a piece of work as ended, however it ends: a simulated kill leaves by an exception.
+  class Ending {
+   public:
+    explicit Ending(WorkGroup& group) : group_(group) {}
+    ~Ending();
+
+   private:
+    WorkGroup& group_;
+  };
+
   io::Pool& pool_;
   std::mutex mutex_;  // Guards running_.
   std::condition_variable ended_;

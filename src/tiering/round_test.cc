@@ -1,0 +1,260 @@
+#include "tiering/round.h"
+
+#include "base/log.h"
+#include "io/crash_point.h"
+#include "io/random.h"
+#include "tiering/memory_cluster.h"
+#include "tiering/upkeep.h"
+
+namespace sluice::tiering {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using wire::ChangeType;
+
+LogRow Row(int32_t id, std::string name) { return {ChangeType::kAppendOnly, id, std::move(name)}; }
+
+class RoundTest : public testing::Test {
+ protected:
+  const types::TablePath& Make(const std::string& name, bool primary_key, int32_t buckets) {
+    table_ = LakeTestTable(11, name, primary_key, buckets);
+    cluster_.AddTable(table_);
+    lake_.Create(table_);
+    return table_.path;
+  }
+  Result<RoundResult> Run() {
+    const RoundOptions options{.link = &cluster_,
+                               .lake = &lake_.catalog(),
+                               .clock = &io::SystemClock(),
+                               .bucket_pool = pool_.get(),
+                               .bytes_max = bytes_max_,
+                               .stopping = &stopping_};
+    return Round(options, cluster_.Handout(table_.path)).Run();
+  }
+  std::vector<TestLake::Row> ExpectedRows() {
+    std::vector<TestLake::Row> rows;
+    for (int32_t bucket = 0; bucket < *table_.descriptor.bucket_count; ++bucket) {
+      const auto part = Expected(cluster_.LogOf(table_.path, bucket), bucket,
+                                 table_.descriptor.has_primary_key());
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+    return rows;
+  }
+  int64_t RecordedOffset(int32_t bucket) {
+    const auto recorded = cluster_.RecordedSnapshot(table_.path).ValueOrDie();
+    if (!recorded) return -1;
+    for (const auto& offset : recorded->buckets) {
+      if (offset.bucket == bucket) return offset.log_end_offset;
+    }
+    return -1;
+  }
+
+  MemoryCluster cluster_;
+  TestLake lake_;
+  types::TableInfo table_;
+  std::unique_ptr<io::Pool> pool_ = io::Pool::Start({.name = "buckets", .threads = 2});
+  int64_t bytes_max_ = 64 << 20;
+  std::atomic<bool> stopping_ = false;
+};
+
+TEST_F(RoundTest, AppendTableGetsItsRowsWithBucketAndOffset) {
+  const auto& path = Make("events", false, 2);
+  cluster_.Append(path, 0, {Row(1, "a"), Row(2, "b")});
+  cluster_.Append(path, 1, {Row(3, "c")});
+  ASSERT_OK_AND_ASSIGN(auto result, Run());
+  EXPECT_EQ(result.summary.records, 3);
+  EXPECT_FALSE(result.more);
+  EXPECT_THAT(lake_.Read(path),
+              ElementsAre(TestLake::Row{1, "a", 0, 0}, TestLake::Row{2, "b", 0, 1},
+                          TestLake::Row{3, "c", 1, 0}));
+  EXPECT_EQ(RecordedOffset(0), 2);
+  cluster_.Append(path, 0, {Row(4, "d")});
+  ASSERT_OK_AND_ASSIGN(result, Run());
+  EXPECT_EQ(result.summary.records, 1);
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+  EXPECT_EQ(RecordedOffset(1), 1);  // Kept from the round before.
+}
+
+TEST_F(RoundTest, NothingToMoveMakesNoSnapshot) {
+  Make("events", false, 2);
+  ASSERT_OK_AND_ASSIGN(const auto result, Run());
+  EXPECT_EQ(result.summary.snapshot_id, -1);
+  EXPECT_EQ(*cluster_.RecordedSnapshot(table_.path), std::nullopt);
+}
+
+TEST_F(RoundTest, EmptyBatchesMoveTheOffset) {
+  const auto& path = Make("keyed", true, 1);
+  cluster_.Append(path, 0, {});
+  ASSERT_OK_AND_ASSIGN(auto result, Run());
+  EXPECT_GE(result.summary.snapshot_id, 1);
+  EXPECT_EQ(RecordedOffset(0), 1);
+  cluster_.Append(path, 0, {{ChangeType::kInsert, 1, "a"}});
+  cluster_.Append(path, 0, {});
+  ASSERT_OK(Run());
+  EXPECT_EQ(RecordedOffset(0), 3);
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+}
+
+TEST_F(RoundTest, PrimaryKeyTableShowsTheNewestPerKey) {
+  const auto& path = Make("keyed", true, 1);
+  cluster_.Append(path, 0, {{ChangeType::kInsert, 2, "b"}, {ChangeType::kInsert, 1, "a"}});
+  cluster_.Append(path, 0,
+                  {{ChangeType::kUpdateBefore, 1, "a"},
+                   {ChangeType::kUpdateAfter, 1, "a2"},
+                   {ChangeType::kDelete, 2, "b"}});
+  ASSERT_OK(Run());
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+  cluster_.Append(path, 0, {{ChangeType::kDelete, 1, "a2"}, {ChangeType::kInsert, 3, "c"}});
+  ASSERT_OK(Run());
+  EXPECT_THAT(lake_.Read(path), ElementsAre(TestLake::Row{3, "c", 0, 6}));
+}
+
+TEST_F(RoundTest, ByteLimitEndsARoundAndTheNextGoesOn) {
+  const auto& path = Make("events", false, 1);
+  bytes_max_ = 1;  // Below the least share of a bucket, 256 KiB.
+  for (int i = 0; i < 40; ++i) cluster_.Append(path, 0, {Row(i, std::string(20000, 'x'))});
+  int rounds = 0;
+  for (bool more = true; more; ++rounds) {
+    ASSERT_OK_AND_ASSIGN(const auto result, Run());
+    more = result.more;
+    ASSERT_LT(rounds, 10);
+  }
+  EXPECT_GE(rounds, 3);
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+}
+
+TEST_F(RoundTest, FailedReadLeavesNothingBehind) {
+  const auto& path = Make("events", false, 2);
+  cluster_.Append(path, 0, {Row(1, "a")});
+  cluster_.Append(path, 1, {Row(2, "b")});
+  for (const char* call : {"OpenLog", "Prepare"}) {
+    cluster_.Fail(call);
+    EXPECT_CODE(ErrorCode::kStorage, Run());
+    cluster_.Fail(call, false);
+    EXPECT_THAT(lake_.Read(path), IsEmpty());
+  }
+  stopping_ = true;
+  EXPECT_CODE(ErrorCode::kOperationNotAttempted, Run());
+  stopping_ = false;
+  ASSERT_OK(Run());
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+}
+
+TEST_F(RoundTest, LakeSnapshotThatTheCoordinatorMissedIsAdopted) {
+  const auto& path = Make("events", false, 1);
+  cluster_.Append(path, 0, {Row(1, "a")});
+  cluster_.Fail("Commit");
+  EXPECT_CODE(ErrorCode::kStorage, Run());
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());  // In the lake, not in the record.
+  EXPECT_EQ(RecordedOffset(0), -1);
+  cluster_.Fail("Commit", false);
+  cluster_.Append(path, 0, {Row(2, "b")});
+  ASSERT_OK_AND_ASSIGN(const auto result, Run());
+  EXPECT_EQ(result.summary.records, 1);
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+  EXPECT_EQ(RecordedOffset(0), 2);
+}
+
+TEST_F(RoundTest, TableMadeAnewIsNotTieredInTheOldOnesName) {
+  const auto& path = Make("events", false, 1);
+  cluster_.Append(path, 0, {Row(1, "a")});
+  auto handout = cluster_.Handout(path);
+  handout.table_id = 10;
+  const RoundOptions options{.link = &cluster_,
+                             .lake = &lake_.catalog(),
+                             .clock = &io::SystemClock(),
+                             .bucket_pool = pool_.get(),
+                             .stopping = &stopping_};
+  EXPECT_CODE(ErrorCode::kTableNotExist, Round(options, handout).Run());
+}
+
+TEST_F(RoundTest, ChangelogWithoutItsStartIsRefused) {
+  const auto& path = Make("keyed", true, 1);
+  cluster_.Append(path, 0, {{ChangeType::kInsert, 1, "a"}});
+  cluster_.log_start = 1;
+  EXPECT_CODE(ErrorCode::kInvalidTable, Run());
+}
+
+TEST_F(RoundTest, CompactionKeepsRowsOffsetsAndTheNextRound) {
+  const auto& path = Make("keyed", true, 1);
+  for (int32_t i = 0; i < 8; ++i) {
+    cluster_.Append(path, 0, {{ChangeType::kInsert, i, "v"}});
+    ASSERT_OK(Run());
+  }
+  ASSERT_OK_AND_ASSIGN(const auto kept, KeepUp(cluster_, lake_.catalog(), path, /*files_min=*/3));
+  EXPECT_TRUE(kept.compacted_snapshot.has_value());
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+  cluster_.Append(path, 0, {{ChangeType::kDelete, 3, "v"}});
+  ASSERT_OK(Run());
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+  EXPECT_EQ(RecordedOffset(0), 9);
+}
+
+// The process ends at a crash point, over and over; each time a new round goes on from what it
+// finds.
+struct Killed {};
+
+TEST_F(RoundTest, LakeIsAPrefixOfTheLogAfterAKillAtAnyPoint) {
+  std::vector<std::string> points;
+  for (const std::string& point : io::CrashPoints()) {
+    if (point.starts_with("tiering.") || point.starts_with("lake.write") ||
+        point.starts_with("lake.commit") || point.starts_with("lake.compact") ||
+        point.starts_with("lake.expire")) {
+      points.push_back(point);
+    }
+  }
+  ASSERT_GE(points.size(), 10u);
+  pool_ = io::Pool::Inline();  // So that a kill leaves through this thread.
+  std::set<std::string> reached;
+  for (const bool primary_key : {false, true}) {
+    io::SeededRandom random(primary_key ? 2 : 1);
+    const auto path = Make(primary_key ? "killed_keyed" : "killed_events", primary_key, 2);
+    table_.table_id = primary_key ? 21 : 20;
+    cluster_.AddTable(table_);
+    std::map<std::pair<int32_t, int32_t>, std::string> live;
+    for (int step = 0; step < 30; ++step) {
+      const auto bucket = static_cast<int32_t>(random.Below(2));
+      const auto id = static_cast<int32_t>(random.Below(5)) * 2 + bucket;
+      const std::string name = "s" + std::to_string(step);
+      if (!primary_key) {
+        cluster_.Append(path, bucket, {Row(id, name)});
+      } else if (const auto old = live.find({bucket, id}); old == live.end()) {
+        cluster_.Append(path, bucket, {{ChangeType::kInsert, id, name}});
+        live[{bucket, id}] = name;
+      } else if (random.Below(3) == 0) {
+        cluster_.Append(path, bucket, {{ChangeType::kDelete, id, old->second}});
+        live.erase(old);
+      } else {
+        cluster_.Append(
+            path, bucket,
+            {{ChangeType::kUpdateBefore, id, old->second}, {ChangeType::kUpdateAfter, id, name}});
+        old->second = name;
+      }
+      const std::string target = points[static_cast<size_t>(step) % points.size()];
+      const bool upkeep = random.Below(3) == 0 || target.starts_with("lake.compact");
+      io::SetCrashHook([&](std::string_view point) {
+        if (point != target) return;
+        reached.insert(target);
+        throw Killed();
+      });
+      bool killed = false;
+      try {
+        EXPECT_OK(Run());
+        if (upkeep) EXPECT_OK(KeepUp(cluster_, lake_.catalog(), path, /*files_min=*/3));
+      } catch (const Killed&) {
+        killed = true;
+      }
+      io::SetCrashHook({});
+      if (killed) {
+        SCOPED_TRACE(target);
+        ASSERT_OK(Run());
+      }
+      ASSERT_EQ(lake_.Read(path), ExpectedRows()) << "step " << step << " killed at " << target;
+    }
+  }
+  EXPECT_GE(reached.size(), 8u) << testing::PrintToString(reached);
+}
+
+}  // namespace
+}  // namespace sluice::tiering
