@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "io/crash_point.h"
 #include "io/random.h"
-#include "tiering/memory_cluster.h"
+#include "tiering/memory_cluster_testing.h"
 #include "tiering/upkeep.h"
 
 namespace sluice::tiering {

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "io/loop.h"
 #include "tiering/heartbeat_book.h"
-#include "tiering/memory_cluster.h"
+#include "tiering/memory_cluster_testing.h"
 
 namespace sluice::tiering {
 namespace {
