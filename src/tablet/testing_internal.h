@@ -1,0 +1,376 @@
+#pragma once
+// A tablet server over real files, logs and stores, for the tests of this module.
+#include <arrow/api.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/testing.h"
+#include "io/file.h"
+#include "io/loop.h"
+#include "io/pool.h"
+#include "io/random.h"
+#include "kv/key_store.h"
+#include "tablet/tablet_service.h"
+#include "types/row.h"
+#include "wire/api.h"
+#include "wire/frame.h"
+#include "wire/kv_batch.h"
+#include "wire/log_batch.h"
+#include "wire/proto/kv.pb.h"
+#include "wire/proto/lake.pb.h"
+#include "wire/proto/log.pb.h"
+#include "wire/proto/replication.pb.h"
+#include "wire/records.h"
+
+namespace sluice::tablet::internal {
+
+inline constexpr int64_t kLogTable = 3;
+inline constexpr int64_t kKeyTable = 4;
+
+/// Tables as the catalog would show them.
+class TestTables : public TableSource {
+ public:
+  TestTables() {
+    Add(kLogTable, {"db", "log"}, false);
+    Add(kKeyTable, {"db", "keys"}, true);
+  }
+  Result<std::shared_ptr<const types::TableInfo>> ById(int64_t table_id) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = tables_.find(table_id);
+    if (found == tables_.end()) return Error(ErrorCode::kTableNotExist, "table_id=", table_id);
+    return found->second;
+  }
+  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id, int32_t schema_id) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = schemas_.find({table_id, schema_id});
+    if (found == schemas_.end()) return Error(ErrorCode::kSchemaNotExist, "schema_id=", schema_id);
+    return found->second;
+  }
+  void SetProperty(int64_t table_id, const std::string& key, const std::string& value) {
+    const std::lock_guard lock(mutex_);
+    auto table = std::make_shared<types::TableInfo>(*tables_.at(table_id));
+    table->descriptor.properties[key] = value;
+    tables_[table_id] = table;
+  }
+  /// ALTER TABLE … ADD COLUMN: a nullable STRING.
+  void AddColumn(int64_t table_id, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    auto table = std::make_shared<types::TableInfo>(*tables_.at(table_id));
+    types::Schema& schema = table->descriptor.schema;
+    schema.columns.push_back({name, types::DataType::Of(types::TypeKind::kString), "", ++schema.highest_field_id, "", {}});
+    ++table->schema_id;
+    schemas_[{table_id, table->schema_id}] = std::make_shared<types::Schema>(schema);
+    tables_[table_id] = table;
+  }
+
+ private:
+  void Add(int64_t table_id, types::TablePath path, bool keyed) {
+    auto table = std::make_shared<types::TableInfo>();
+    table->path = std::move(path);
+    table->table_id = table_id;
+    types::Schema& schema = table->descriptor.schema;
+    schema.columns = {{"id", types::DataType::Of(types::TypeKind::kInteger, false), "", 0, "", {}},
+                      {"name", types::DataType::Of(types::TypeKind::kString), "", 1, "", {}},
+                      {"amount", types::DataType::Of(types::TypeKind::kBigInt), "", 2, "", {}}};
+    schema.highest_field_id = 2;
+    table->descriptor.bucket_count = 4;
+    if (keyed) {
+      schema.primary_key = {"id"};
+      table->descriptor.bucket_keys = {"id"};
+    }
+    schemas_[{table_id, 1}] = std::make_shared<types::Schema>(schema);
+    tables_[table_id] = table;
+  }
+  mutable std::mutex mutex_;
+  std::map<int64_t, std::shared_ptr<const types::TableInfo>> tables_;
+  std::map<std::pair<int64_t, int32_t>, std::shared_ptr<const types::Schema>> schemas_;
+};
+
+struct TestRow {
+  int32_t id = 0;
+  std::optional<std::string> name;
+  int64_t amount = 0;
+  bool operator==(const TestRow&) const = default;
+};
+inline std::ostream& operator<<(std::ostream& out, const TestRow& row) {
+  return out << '{' << row.id << ',' << row.name.value_or("null") << ',' << row.amount << '}';
+}
+
+inline std::shared_ptr<arrow::RecordBatch> ToArrow(const types::Schema& schema, const std::vector<TestRow>& rows) {
+  arrow::Int32Builder ids;
+  arrow::StringBuilder names;
+  arrow::Int64Builder amounts;
+  for (const TestRow& row : rows) {
+    CHECK(ids.Append(row.id).ok() && (row.name ? names.Append(*row.name) : names.AppendNull()).ok() &&
+          amounts.Append(row.amount).ok());
+  }
+  return arrow::RecordBatch::Make(schema.ToArrow(), static_cast<int64_t>(rows.size()),
+                                  {ids.Finish().ValueOrDie(), names.Finish().ValueOrDie(), amounts.Finish().ValueOrDie()});
+}
+
+inline std::vector<TestRow> FromArrow(const arrow::RecordBatch& batch) {
+  const auto& ids = static_cast<const arrow::Int32Array&>(*batch.column(0));
+  const auto& names = static_cast<const arrow::StringArray&>(*batch.column(1));
+  const auto& amounts = static_cast<const arrow::Int64Array&>(*batch.column(2));
+  std::vector<TestRow> rows;
+  for (int64_t i = 0; i < batch.num_rows(); ++i) {
+    rows.push_back({ids.Value(i), names.IsNull(i) ? std::nullopt : std::optional(names.GetString(i)), amounts.Value(i)});
+  }
+  return rows;
+}
+
+/// A change log record as readers see it.
+struct TestChange {
+  wire::ChangeType type;
+  TestRow row;
+  bool operator==(const TestChange&) const = default;
+};
+inline std::ostream& operator<<(std::ostream& out, const TestChange& change) {
+  return out << static_cast<int>(change.type) << change.row;
+}
+
+class TabletTest : public ::testing::Test {
+ public:
+  void SetUp() override { Start(); }
+  void TearDown() override {
+    if (service != nullptr) Stop();
+  }
+
+  void Start() {
+    loops = io::LoopThreads::Start("shard", 2);
+    client_loops = io::LoopThreads::Start("client", 1);
+    shards = std::make_unique<shard::Shards>(shard::Shards::Options{{&loops->at(0), &loops->at(1)}});
+    pool = io::Pool::Start({.name = "pool", .threads = 2});
+    stores = kv::MakeRocksStores(io::LocalFileSystem(), {});
+    options.data_dir = folder.path();
+    options.tables = &tables;
+    options.shards = shards.get();
+    options.files = &io::LocalFileSystem();
+    options.clock = &io::SystemClock();
+    options.random = &io::SystemRandom();
+    options.read_pool = options.sync_pool = options.flush_pool = pool.get();
+    options.key_stores = stores.get();
+    options.new_writer_id = NextWriterId;
+    service = std::make_unique<TabletService>(options);
+    ASSERT_OK(io::SyncWait(loop(), service->Start(loop())));
+  }
+  void Stop() {
+    EXPECT_OK(io::SyncWait(loop(), service->Stop(loop())));
+    Drop();
+  }
+  /// End without any goodbye, as kill -9 does: what was written is in the files.
+  void Drop() {
+    client_loops.reset();
+    loops.reset();
+    pool.reset();
+    service.reset();
+    shards.reset();
+    stores.reset();
+  }
+  io::Loop& loop() { return client_loops->at(0); }
+
+  /// Start a call; its answer comes later.
+  template <typename M>
+  io::Call MakeCall(wire::ApiKey key, const M& request, int16_t version = 0) {
+    return {static_cast<int16_t>(key), version, wire::Serialize(request)};
+  }
+  static io::Task<Result<std::string>> SendTask(TabletService* service, io::Loop* loop, io::Call call) {
+    const auto principal = std::make_shared<const io::Principal>();
+    CO_ASSIGN_OR_RETURN(auto payload, co_await service->Handle(*loop, principal, std::move(call)));
+    co_return payload.Flatten();
+  }
+  Result<std::string> Send(io::Call call) {
+    return io::SyncWait(loop(), SendTask(service.get(), &loop(), std::move(call)));
+  }
+  template <typename Response, typename Request>
+  Result<Response> Ask(wire::ApiKey key, const Request& request, int16_t version = 0) {
+    ASSIGN_OR_RAISE(const std::string body, Send(MakeCall(key, request, version)));
+    return wire::ParseMessage<Response>(body);
+  }
+
+  /// Make this server the leader of buckets 0 to 3 of both tables.
+  void LeadAll(int32_t epoch = 0) {
+    for (const int64_t table : {kLogTable, kKeyTable}) {
+      for (int bucket = 0; bucket < 4; ++bucket) ASSERT_OK(Lead(table, bucket, epoch, epoch));
+    }
+  }
+  Status Lead(int64_t table_id, int bucket, int32_t leader_epoch, int32_t bucket_epoch, int32_t leader = 0) {
+    wire::NotifyLeaderAndIsrRequest request;
+    request.set_coordinator_epoch(coordinator_epoch);
+    auto* news = request.add_notify_buckets_leader_req();
+    news->mutable_physical_table_path()->set_database_name("db");
+    news->mutable_physical_table_path()->set_table_name(table_id == kLogTable ? "log" : "keys");
+    news->mutable_table_bucket()->set_table_id(table_id);
+    news->mutable_table_bucket()->set_bucket_id(bucket);
+    news->set_leader(leader);
+    news->set_leader_epoch(leader_epoch);
+    news->set_bucket_epoch(bucket_epoch);
+    news->add_isr(0);
+    news->add_replicas(0);
+    ASSIGN_OR_RAISE(const auto response, Ask<wire::NotifyLeaderAndIsrResponse>(wire::ApiKey::kNotifyLeaderAndIsr, request));
+    return wire::ErrorOf(response.notify_buckets_leader_resp(0));
+  }
+
+  std::string LogBatch(const std::vector<TestRow>& rows, wire::LogBatchOptions batch = {}) {
+    const auto schema = tables.SchemaOf(kLogTable, 1).ValueOrDie();
+    return wire::BuildLogBatch(batch, *ToArrow(*schema, rows), {}).ValueOrDie();
+  }
+  /// Produce to one bucket of the log table; the base offset.
+  Result<int64_t> Produce(int bucket, const std::string& records, int32_t acks = -1, int64_t table_id = kLogTable) {
+    const wire::ProduceLogView view{acks, table_id, 1000, {{std::nullopt, bucket, records}}};
+    ASSIGN_OR_RAISE(const std::string body,
+                    Send({static_cast<int16_t>(wire::ApiKey::kProduceLog), 0, wire::BuildProduceLog(view)}));
+    ASSIGN_OR_RAISE(const auto response, wire::ParseMessage<wire::ProduceLogResponse>(body));
+    ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
+    return response.buckets_resp(0).base_offset();
+  }
+
+  struct FetchOptions {
+    int64_t table_id = kLogTable;
+    int32_t max_bytes = 16 << 20;
+    int32_t max_fetch_bytes = 1 << 20;
+    int32_t min_bytes = 0;
+    int32_t max_wait_ms = 0;
+    std::vector<int32_t> positions;
+  };
+  static wire::FetchLogRequest FetchRequest(std::vector<std::pair<int, int64_t>> buckets, const FetchOptions& how) {
+    wire::FetchLogRequest request;
+    request.set_follower_server_id(-1);
+    request.set_max_bytes(how.max_bytes);
+    request.set_min_bytes(how.min_bytes);
+    request.set_max_wait_ms(how.max_wait_ms);
+    auto* table = request.add_tables_req();
+    table->set_table_id(how.table_id);
+    table->set_projection_pushdown_enabled(!how.positions.empty());
+    for (const int32_t position : how.positions) table->add_projected_fields(position);
+    for (const auto& [bucket, offset] : buckets) {
+      auto* wanted = table->add_buckets_req();
+      wanted->set_bucket_id(bucket);
+      wanted->set_fetch_offset(offset);
+      wanted->set_max_fetch_bytes(how.max_fetch_bytes);
+    }
+    return request;
+  }
+  /// One entry per bucket asked for, in order.
+  Result<std::vector<wire::PbFetchLogRespForBucket>> Fetch(const std::vector<std::pair<int, int64_t>>& buckets,
+                                                           const FetchOptions& how) {
+    ASSIGN_OR_RAISE(const auto response,
+                    Ask<wire::FetchLogResponse>(wire::ApiKey::kFetchLog, FetchRequest(buckets, how)));
+    const auto& entries = response.tables_resp(0).buckets_resp();
+    return std::vector<wire::PbFetchLogRespForBucket>(entries.begin(), entries.end());
+  }
+  Result<std::vector<wire::PbFetchLogRespForBucket>> Fetch(const std::vector<std::pair<int, int64_t>>& buckets) {
+    return Fetch(buckets, FetchOptions());
+  }
+
+  /// Every record of a bucket from `offset` on, with its offset checked to be dense.
+  std::vector<TestChange> ReadAll(int64_t table_id, int bucket, int64_t offset = 0) {
+    FetchOptions how;
+    how.table_id = table_id;
+    std::vector<TestChange> changes;
+    for (;;) {
+      const auto fetched = Fetch({{bucket, offset}}, how).ValueOrDie();
+      CHECK(!fetched[0].has_error_code());
+      const std::string& records = fetched[0].records();
+      if (records.empty()) return changes;
+      wire::LogBatchIterator batches(records);
+      while (const auto batch = batches.Next().ValueOrDie()) {
+        CHECK(batch->CrcMatches() && batch->header().base_offset == offset);
+        offset = batch->header().next_offset();
+        const auto schema = tables.SchemaOf(table_id, batch->header().schema_id).ValueOrDie()->ToArrow();
+        const auto rows = FromArrow(*wire::DecodeRows(*batch, schema).ValueOrDie());
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const auto types = batch->change_types();
+          changes.push_back({types.empty() ? wire::ChangeType::kAppendOnly : static_cast<wire::ChangeType>(types[i]), rows[i]});
+        }
+      }
+    }
+  }
+
+  static std::string KeyOf(int32_t id) {
+    std::string key;
+    AppendVarint(&key, static_cast<uint32_t>(id));
+    return key;
+  }
+  /// Put rows (by encoded row) and deletes (ids) into one bucket; the log's end after it.
+  Result<int64_t> Put(int bucket, const std::vector<TestRow>& rows, const std::vector<int32_t>& deleted = {},
+                      int64_t writer_id = -1, int32_t sequence = -1, std::vector<int32_t> target_columns = {}) {
+    const auto schema = tables.SchemaOf(kKeyTable, 1).ValueOrDie();
+    std::vector<types::DataTypePtr> columns;
+    for (const auto& column : schema->columns) columns.push_back(column.type);
+    const types::RowCodec codec(types::RowFormat::kCompacted, columns);
+    std::vector<std::string> encoded, keys;
+    if (!rows.empty()) ARROW_RETURN_NOT_OK(codec.Encode(*ToArrow(*schema, rows), 0, rows.size(), &encoded));
+    for (const TestRow& row : rows) keys.push_back(KeyOf(row.id));
+    for (const int32_t id : deleted) keys.push_back(KeyOf(id));
+    std::vector<wire::KvRecord> records;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      records.push_back({keys[i], i < encoded.size() ? std::optional<std::string_view>(encoded[i]) : std::nullopt});
+    }
+    const std::string batch = wire::BuildKvBatch(1, writer_id, sequence, records);
+    return PutBytes(bucket, batch, std::move(target_columns));
+  }
+  Result<int64_t> PutBytes(int bucket, const std::string& records, std::vector<int32_t> target_columns = {},
+                           int16_t version = 2) {
+    const wire::PutKvView view{-1, kKeyTable, 1000, std::move(target_columns), {{std::nullopt, bucket, records}}, 0};
+    ASSIGN_OR_RAISE(const std::string body,
+                    Send({static_cast<int16_t>(wire::ApiKey::kPutKv), version, wire::BuildPutKv(view)}));
+    ASSIGN_OR_RAISE(const auto response, wire::ParseMessage<wire::PutKvResponse>(body));
+    ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
+    return response.buckets_resp(0).log_end_offset();
+  }
+  TestRow DecodeValue(std::string_view value) {
+    const auto stored = wire::ParseStoredValue(value).ValueOrDie();
+    const auto schema = tables.SchemaOf(kKeyTable, stored.schema_id).ValueOrDie();
+    std::vector<types::DataTypePtr> columns;
+    for (const auto& column : schema->columns) columns.push_back(column.type);
+    const types::RowCodec codec(types::RowFormat::kCompacted, columns);
+    return FromArrow(*codec.Decode(std::vector<std::string_view>{stored.row}).ValueOrDie())[0];
+  }
+  Result<std::vector<std::optional<TestRow>>> Lookup(int bucket, const std::vector<int32_t>& ids) {
+    wire::LookupRequest request;
+    request.set_table_id(kKeyTable);
+    auto* keys = request.add_buckets_req();
+    keys->set_bucket_id(bucket);
+    for (const int32_t id : ids) keys->add_keys(KeyOf(id));
+    ASSIGN_OR_RAISE(const auto response, Ask<wire::LookupResponse>(wire::ApiKey::kLookup, request, 1));
+    ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
+    std::vector<std::optional<TestRow>> rows;
+    for (const auto& value : response.buckets_resp(0).values()) {
+      rows.push_back(value.has_values() ? std::optional(DecodeValue(value.values())) : std::nullopt);
+    }
+    return rows;
+  }
+  Result<int64_t> OffsetOf(int64_t table_id, int bucket, int32_t type, int64_t timestamp_ms = 0) {
+    wire::ListOffsetsRequest request;
+    request.set_follower_server_id(-1);
+    request.set_offset_type(type);
+    request.set_table_id(table_id);
+    request.add_bucket_id(bucket);
+    request.set_starttimestamp(timestamp_ms);
+    ASSIGN_OR_RAISE(const auto response, Ask<wire::ListOffsetsResponse>(wire::ApiKey::kListOffsets, request));
+    ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
+    return response.buckets_resp(0).offset();
+  }
+
+  static io::Task<Result<int64_t>> NextWriterId(io::Loop&) {
+    static int64_t next = 100;
+    co_return next++;
+  }
+
+  TempDir folder;
+  TestTables tables;
+  TabletOptions options;
+  int32_t coordinator_epoch = 1;
+  std::unique_ptr<io::LoopThreads> loops, client_loops;
+  std::unique_ptr<shard::Shards> shards;
+  std::unique_ptr<io::Pool> pool;
+  std::unique_ptr<kv::KeyStores> stores;
+  std::unique_ptr<TabletService> service;
+};
+
+}  // namespace sluice::tablet::internal
