@@ -193,8 +193,6 @@ Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context)
   } else {
     ExprContext inner = context;
     inner.grouped = true;  // A row is always in its own window.
-    const bool over_group = HasAggregateCall(*call.args.front());
-    (void)over_group;
     ASSIGN_OR_RAISE(const BoundPtr aggregate, Aggregate(call, inner));
     if (aggregate->kind != BoundKind::kAggregate || IsVariance(name)) {
       return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, name, " of this type with OVER is not supported yet");

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,10 +28,14 @@ struct ScanBinding {
 /// Threads: any; the mutex covers the map alone.
 class ScanRegistry {
  public:
-  int64_t Add(std::shared_ptr<const ScanBinding> binding) {
+  /// A number never given before in this process.
+  static int64_t NextId() {
+    static std::atomic<int64_t> last{0};
+    return ++last;
+  }
+  void Add(int64_t id, std::shared_ptr<const ScanBinding> binding) {
     const std::lock_guard lock(mutex_);
-    bindings_.emplace(++last_, std::move(binding));
-    return last_;
+    bindings_.emplace(id, std::move(binding));
   }
   void Remove(int64_t id) {
     const std::lock_guard lock(mutex_);
@@ -44,7 +49,6 @@ class ScanRegistry {
 
  private:
   std::mutex mutex_;
-  int64_t last_ = 0;
   std::map<int64_t, std::shared_ptr<const ScanBinding>> bindings_;
 };
 

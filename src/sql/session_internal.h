@@ -1,0 +1,113 @@
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sql/ast.h"
+#include "sql/binder.h"
+#include "sql/engine_internal.h"
+#include "sql/session.h"
+
+namespace sluice::sql {
+
+using ResultStreamPtr = std::unique_ptr<ResultStream>;
+
+/// Rows that are there already, all of them text columns or of the given types.
+class FixedStream : public ResultStream {
+ public:
+  /// Without rows: the news that a statement is done.
+  explicit FixedStream(int64_t rows_written = -1) { rows_written_ = rows_written; }
+  FixedStream(std::vector<ResultColumn> columns, std::shared_ptr<arrow::RecordBatch> rows) : rows_(std::move(rows)) {
+    columns_ = std::move(columns);
+  }
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override;
+
+  /// Text columns by name; a nullopt cell is NULL.
+  static Result<ResultStreamPtr> OfText(const std::vector<std::string>& names,
+                                        const std::vector<std::vector<std::optional<std::string>>>& rows);
+
+ private:
+  std::shared_ptr<arrow::RecordBatch> rows_;
+};
+
+/// A running query's rows as Arrow batches. Ends its scans when it goes.
+class QueryStream : public ResultStream {
+ public:
+  QueryStream(Engine::State& engine, duckdb::QueryResult result, const BoundQuery& query, std::vector<int64_t> scans);
+  ~QueryStream() override;
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return NextOf(1); }
+  /// As Next, but gathers at least `rows_min` rows unless the end comes first.
+  Result<std::shared_ptr<arrow::RecordBatch>> NextOf(int64_t rows_min);
+
+ private:
+  Engine::State& engine_;
+  duckdb::QueryResult result_;
+  std::vector<SqlType> types_;
+  std::vector<int64_t> scans_;
+  std::shared_ptr<arrow::Schema> schema_;
+  bool ended_ = false;
+};
+
+struct Session::State {
+  State(Engine& engine, TableCatalog& tables, io::Clock& clock, SessionOptions options);
+
+  // session.cc
+  Result<ResultStreamPtr> Run(const ast::Statement& statement, std::string_view text);
+  Result<ResultStreamPtr> RunSet(const ast::Set& set);
+  Result<ResultStreamPtr> RunUse(const ast::Use& use);
+  Result<ResultStreamPtr> RunCreateCatalog(const ast::CreateCatalog& create);
+  Status CheckTimeZone(const std::string& zone, Position at);
+  BindContext Context();
+
+  // statement_query.cc
+  Result<ResultStreamPtr> RunQuery(const ast::Query& query);
+  Result<ResultStreamPtr> RunInsert(const ast::Insert& insert);
+  Result<ResultStreamPtr> RunDelete(const ast::Delete& statement);
+  Result<ResultStreamPtr> RunUpdate(const ast::Update& update);
+  Result<ResultStreamPtr> RunExplain(const ast::Explain& explain);
+  /// Fix the views of all tables, then start the query.
+  Result<std::unique_ptr<QueryStream>> Start(Binder& binder, const BoundQuery& query);
+  Result<int64_t> Write(Binder& binder, const BoundQuery& query, const types::TablePath& path,
+                        const std::vector<types::Column>& columns, const SinkOptions& options);
+  Result<int64_t> InsertInto(const types::TableInfo& table, const std::vector<types::Column>& columns,
+                             const ast::Query& query, Position at);
+  Result<Engine::State*> Connected();
+  Result<int64_t> EvaluateTime(const std::string& sql);
+
+  // statement_ddl.cc
+  Result<ResultStreamPtr> RunCreateTable(const ast::CreateTable& create);
+  Result<types::TableDescriptor> Describe(const ast::CreateTable& create);
+  Result<ResultStreamPtr> RunCreateDatabase(const ast::CreateDatabase& create);
+  Result<ResultStreamPtr> RunCreateView(const ast::CreateView& create, std::string_view text);
+  Result<ResultStreamPtr> RunDrop(const ast::Drop& drop);
+  Result<ResultStreamPtr> RunAlter(const ast::AlterTable& alter);
+  /// A table or view name of DDL. Errors: a `$lake` part.
+  Result<types::TablePath> PathOf(const ast::ObjectName& name);
+  Result<std::string> DatabaseOf(const ast::ObjectName& name);
+  Result<types::TableInfo> TableOf(const ast::ObjectName& name);
+  Result<std::optional<ViewInfo>> ViewOf(const types::TablePath& path);
+
+  // statement_show.cc
+  Result<ResultStreamPtr> RunShow(const ast::Show& show);
+  Result<ResultStreamPtr> RunDescribe(const ast::ObjectName& name);
+  Result<std::vector<SourceColumn>> ColumnsOf(const ast::ObjectName& name, std::vector<std::string>* key);
+
+  Engine& engine;
+  TableCatalog& tables;
+  io::Clock& clock;
+  std::string catalog;
+  std::string database;
+  std::string default_catalog;
+  std::map<std::string, ast::Options> catalogs;
+  std::map<std::string, std::string> settings;
+  std::map<types::TablePath, ViewInfo> temporary_views;
+  duckdb::Owned<duckdb::Connection> connection;
+  std::atomic<duckdb::Connection> running{nullptr};  ///< The connection, for Interrupt.
+};
+
+/// "`name`" with backticks doubled.
+std::string QuoteName(std::string_view name);
+
+}  // namespace sluice::sql

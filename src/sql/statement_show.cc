@@ -1,0 +1,187 @@
+#include <algorithm>
+
+#include "sql/session_internal.h"
+
+namespace sluice::sql {
+
+namespace {
+
+using Row = std::vector<std::optional<std::string>>;
+
+// SQL LIKE over bytes; % and _ only.
+bool MatchesLike(std::string_view text, std::string_view pattern) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.front() == '%') {
+    for (size_t skip = 0; skip <= text.size(); ++skip) {
+      if (MatchesLike(text.substr(skip), pattern.substr(1))) return true;
+    }
+    return false;
+  }
+  return !text.empty() && (pattern.front() == '_' || pattern.front() == text.front()) &&
+         MatchesLike(text.substr(1), pattern.substr(1));
+}
+
+Result<ResultStreamPtr> NameRows(const ast::Show& show, const std::string& title, std::vector<std::string> names) {
+  std::ranges::sort(names);
+  std::vector<Row> rows;
+  for (std::string& name : names) {
+    if (!show.has_like || MatchesLike(name, show.like) != show.not_like) rows.push_back({std::move(name)});
+  }
+  return FixedStream::OfText({title}, rows);
+}
+
+std::string NameList(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + QuoteName(name);
+  return text;
+}
+
+std::string CreateTableText(const std::string& catalog, const types::TableInfo& table) {
+  const types::TableDescriptor& descriptor = table.descriptor;
+  std::string text = "CREATE TABLE " + QuoteName(catalog) + "." + QuoteName(table.path.database) + "." + QuoteName(table.path.table) + " (\n";
+  for (size_t i = 0; i < descriptor.schema.columns.size(); ++i) {
+    const types::Column& column = descriptor.schema.columns[i];
+    text += (i > 0 ? ",\n  " : "  ") + QuoteName(column.name) + " " + column.type->ToString();
+    if (!column.comment.empty()) text += " COMMENT " + QuoteString(column.comment);
+  }
+  if (descriptor.has_primary_key()) {
+    text += ",\n  PRIMARY KEY (" + NameList(descriptor.schema.primary_key) + ") NOT ENFORCED";
+  }
+  text += "\n)";
+  if (!descriptor.comment.empty()) text += "\nCOMMENT " + QuoteString(descriptor.comment);
+  if (descriptor.partitioned()) text += "\nPARTITIONED BY (" + NameList(descriptor.partition_keys) + ")";
+  std::map<std::string, std::string> options = descriptor.properties;
+  options.insert(descriptor.custom_properties.begin(), descriptor.custom_properties.end());
+  if (descriptor.bucket_count) options["bucket.num"] = std::to_string(*descriptor.bucket_count);
+  std::string keys;
+  for (const std::string& key : descriptor.bucket_keys) keys += (keys.empty() ? "" : ",") + key;
+  if (!keys.empty()) options["bucket.key"] = keys;
+  std::string list;
+  for (const auto& [key, value] : options) {
+    list += (list.empty() ? "  " : ",\n  ") + QuoteString(key) + " = " + QuoteString(value);
+  }
+  return list.empty() ? text : text + "\nWITH (\n" + list + "\n)";
+}
+
+}  // namespace
+
+std::string QuoteName(std::string_view name) {
+  std::string quoted = "`";
+  for (const char c : name) {
+    quoted.push_back(c);
+    if (c == '`') quoted.push_back(c);
+  }
+  return quoted + "`";
+}
+
+Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
+  using What = ast::Show::What;
+  std::string from = database;
+  if (show.name && (show.what == What::kTables || show.what == What::kViews)) {
+    ASSIGN_OR_RAISE(from, DatabaseOf(*show.name));
+  }
+  switch (show.what) {
+    case What::kCatalogs: {
+      std::vector<std::string> names;
+      for (const auto& [name, options] : catalogs) names.push_back(name);
+      return NameRows(show, "catalog name", std::move(names));
+    }
+    case What::kDatabases: {
+      ASSIGN_OR_RAISE(std::vector<std::string> names, tables.ListDatabases());
+      return NameRows(show, "database name", std::move(names));
+    }
+    case What::kTables: {  // With the views, as Flink shows them.
+      ASSIGN_OR_RAISE(std::vector<std::string> names, tables.ListTables(from));
+      ASSIGN_OR_RAISE(const std::vector<std::string> views, tables.ListViews(from));
+      names.insert(names.end(), views.begin(), views.end());
+      for (const auto& [path, view] : temporary_views) {
+        if (path.database == from) names.push_back(path.table);
+      }
+      return NameRows(show, "table name", std::move(names));
+    }
+    case What::kViews: {
+      ASSIGN_OR_RAISE(std::vector<std::string> names, tables.ListViews(from));
+      for (const auto& [path, view] : temporary_views) {
+        if (path.database == from) names.push_back(path.table);
+      }
+      return NameRows(show, "view name", std::move(names));
+    }
+    case What::kCurrentCatalog: return FixedStream::OfText({"current catalog name"}, {{catalog}});
+    case What::kCurrentDatabase: return FixedStream::OfText({"current database name"}, {{database}});
+    case What::kCreateTable: {
+      ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
+      return FixedStream::OfText({"result"}, {{CreateTableText(catalog, table)}});
+    }
+    case What::kCreateView: {
+      ASSIGN_OR_RAISE(const types::TablePath path, PathOf(*show.name));
+      ASSIGN_OR_RAISE(const auto view, ViewOf(path));
+      if (!view) return ErrorAt(ErrorCode::kTableNotExist, show.name->at, "view does not exist, name=", path);
+      return FixedStream::OfText({"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) + "." + QuoteName(path.table) + " AS\n" + view->query}});
+    }
+    case What::kPartitions: {
+      ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
+      ASSIGN_OR_RAISE(const auto partitions, tables.ListPartitions(table.path));
+      std::vector<Row> rows;
+      for (const types::PartitionInfo& partition : partitions) {
+        std::string text;
+        for (size_t i = 0; i < partition.values.size(); ++i) {
+          text += (i > 0 ? "/" : "") + table.descriptor.partition_keys[i] + "=" + partition.values[i];
+        }
+        rows.push_back({text});
+      }
+      return FixedStream::OfText({"partition name"}, rows);
+    }
+    case What::kColumns: return RunDescribe(*show.name);
+    default: break;
+  }
+  return ErrorAt(ErrorCode::kUnsupportedVersion, show.at, "this SHOW is not supported yet");
+}
+
+Result<std::vector<SourceColumn>> Session::State::ColumnsOf(const ast::ObjectName& name, std::vector<std::string>* key) {
+  const BindContext context = Context();
+  ASSIGN_OR_RAISE(const ResolvedName resolved, Binder(context).Resolve(name.parts, name.at));
+  ASSIGN_OR_RAISE(const auto view, ViewOf(resolved.ref.path));
+  if (!view || resolved.ref.part != TablePart::kUnion) {
+    Result<std::vector<SourceColumn>> columns = tables.Columns(resolved.ref);
+    if (!columns.ok()) return ErrorAt(CodeOf(columns.status()), name.at, columns.status().message());
+    if (resolved.ref.part == TablePart::kUnion) {
+      ASSIGN_OR_RAISE(const types::TableInfo table, tables.GetTable(resolved.ref.path));
+      *key = table.descriptor.schema.primary_key;
+    }
+    return columns;
+  }
+  ast::Query all;
+  all.at = name.at;
+  all.body = std::make_unique<ast::Body>();
+  ast::Select select{.at = name.at};
+  ast::SelectItem star;
+  star.expr = std::make_unique<ast::Expr>();
+  star.expr->kind = ast::ExprKind::kStar;
+  select.items.push_back(std::move(star));
+  select.from = std::make_unique<ast::Relation>();
+  select.from->at = name.at;
+  select.from->names = name.parts;
+  all.body->node = std::move(select);
+  Binder binder(context);
+  ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindQuery(all));
+  std::vector<SourceColumn> columns;
+  for (const OutputColumn& column : bound.columns) columns.push_back({column.name, column.type.ToColumn()});
+  return columns;
+}
+
+// The six columns that Flink shows.
+Result<ResultStreamPtr> Session::State::RunDescribe(const ast::ObjectName& name) {
+  std::vector<std::string> key;
+  ASSIGN_OR_RAISE(const std::vector<SourceColumn> columns, ColumnsOf(name, &key));
+  std::string key_text;
+  for (const std::string& column : key) key_text += (key_text.empty() ? "PRI(" : ", ") + column;
+  std::vector<Row> rows;
+  for (const SourceColumn& column : columns) {
+    const bool in_key = std::ranges::find(key, column.name) != key.end();
+    rows.push_back({column.name, column.type->WithNullable(true)->ToString(), column.type->nullable() ? "TRUE" : "FALSE",
+                    in_key ? std::optional(key_text + ")") : std::nullopt, std::nullopt, std::nullopt});
+  }
+  return FixedStream::OfText({"name", "type", "null", "key", "extras", "watermark"}, rows);
+}
+
+}  // namespace sluice::sql
