@@ -125,6 +125,9 @@ struct CommitOptions {
   std::string user{kTieringUser};
   int64_t identifier = INT64_MAX;
   std::map<std::string, std::string> properties;
+  /// Commit only while this is the newest snapshot of `user` (0 = it has none); checked in one step with the commit.
+  /// Errors: kFencedTieringEpoch when it is not.
+  std::optional<int64_t> newest_of_user;
 };
 
 /// One data file as a reader of raw files needs it.

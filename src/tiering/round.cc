@@ -166,6 +166,7 @@ Result<int64_t> Round::CommitToLake(std::vector<std::unique_ptr<lake::PreparedFi
   const std::string property(lake::kOffsetsProperty);
   lake::CommitOptions options;
   options.properties[property] = offsets_path;
+  options.newest_of_user = recorded_.has_value() ? recorded_->snapshot_id : 0;
   auto committed = lake_->Commit(std::move(files), options);
   if (committed.ok()) return committed;
   // It may have happened all the same.

@@ -136,6 +136,15 @@ Result<LakeSnapshot> Committer::MakeSnapshot(const CommitChange& change, const s
   return snapshot;
 }
 
+Status Committer::CheckFence(const CommitOptions& options) {
+  if (!options.newest_of_user.has_value()) return Status::OK();
+  ASSIGN_OR_RAISE(const auto newest, snapshots_.NewestOf(options.user));
+  const int64_t newest_id = newest.has_value() ? newest->id : 0;
+  if (newest_id == *options.newest_of_user) return Status::OK();
+  return Error(ErrorCode::kFencedTieringEpoch, "another writer has committed table=", paths_.location(), " user=",
+               options.user, " snapshot=", newest_id, " expected=", *options.newest_of_user);
+}
+
 Result<std::optional<int64_t>> Committer::Commit(const CommitChange& change) {
   CRASH_POINT("lake.commit.before-manifests");
   ASSIGN_OR_RAISE(const Written written, WriteChange(change));
@@ -146,6 +155,8 @@ Result<std::optional<int64_t>> Committer::Commit(const CommitChange& change) {
     if (latest_id.has_value()) {
       ASSIGN_OR_RAISE(latest, snapshots_.Read(*latest_id));
     }
+    // Holds at the commit too: another snapshot in between would take the id that TryPut wants.
+    RETURN_NOT_OK(CheckFence(change.options));
     ASSIGN_OR_RAISE(const bool conflicts, Conflicts(change, latest));
     if (conflicts) return std::nullopt;
     std::vector<std::string> attempt_files;

@@ -43,6 +43,7 @@ class Committer {
                                                   std::vector<std::string>* attempt_files);
   Result<LakeSnapshot> MakeSnapshot(const CommitChange& change, const std::optional<LakeSnapshot>& latest,
                                     const Written& written, const ManifestStore::WrittenList& base);
+  Status CheckFence(const CommitOptions& options);
   Result<bool> Conflicts(const CommitChange& change, const std::optional<LakeSnapshot>& latest);
 
   io::FileSystem& files_;
