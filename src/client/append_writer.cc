@@ -59,7 +59,8 @@ struct AppendWriter::State : std::enable_shared_from_this<State> {
     buffer.row_count += rows->num_rows();
     buffer.bytes += bytes;
     sender->AddBuffered(rows->num_rows(), bytes);
-    if (buffer.bytes < options.batch_bytes) {
+    const bool enough_rows = options.batch_rows > 0 && buffer.row_count >= options.batch_rows;
+    if (buffer.bytes < options.batch_bytes && !enough_rows) {
       StartTimer();
       return Status::OK();
     }
@@ -74,7 +75,8 @@ struct AppendWriter::State : std::enable_shared_from_this<State> {
     sender->AddBuffered(-taken.row_count, -taken.bytes);
     ASSIGN_OR_RAISE(const Rows rows, Concatenate(taken.rows, schema));
     const int64_t pieces = std::max<int64_t>(1, (taken.bytes + options.batch_bytes - 1) / options.batch_bytes);
-    const int64_t piece_rows = (taken.row_count + pieces - 1) / pieces;
+    int64_t piece_rows = (taken.row_count + pieces - 1) / pieces;
+    if (options.batch_rows > 0) piece_rows = std::min(piece_rows, options.batch_rows);
     for (int64_t from = 0; from < taken.row_count; from += piece_rows) {
       const Rows piece = rows->Slice(from, piece_rows);
       const auto build = [&](int64_t writer_id, int32_t sequence) {

@@ -109,7 +109,8 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
     buffer.records.push_back(std::move(record));
     buffer.bytes += bytes;
     sender->AddBuffered(1, bytes);
-    if (buffer.bytes >= options.batch_bytes) return Cut(bucket, &buffer);
+    const bool enough_rows = options.batch_rows > 0 && static_cast<int64_t>(buffer.records.size()) >= options.batch_rows;
+    if (buffer.bytes >= options.batch_bytes || enough_rows) return Cut(bucket, &buffer);
     StartTimer();
     return Status::OK();
   }

@@ -8,6 +8,7 @@ namespace sluice::client {
 
 struct WriterOptions {
   int64_t batch_bytes = 2 << 20;             ///< A batch of a bucket is sent once it is about so large,
+  int64_t batch_rows = 0;                    ///< or has so many rows (0 = any number),
   std::chrono::milliseconds linger{100};     ///< or once its first row has waited so long.
   int64_t buffer_bytes_max = 64 << 20;       ///< Rows not acknowledged yet; more make writers wait.
   std::chrono::milliseconds ack_timeout{30'000};        ///< Sent along: the server answers by then.
