@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
-scripts/build.sh release sluice_app floor wire_bench
+scripts/build.sh release sluice floor wire_bench
 run=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$run"' EXIT
 build/release/src/app/sluice server -D "data.dir=$run/data" -D "remote.data.dir=$run/remote" \

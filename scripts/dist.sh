@@ -6,7 +6,7 @@ version=$(sed -n 's/^project(sluice VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=sluice-$version-linux-x86_64
 scripts/install-deps.sh
 scripts/build-console.sh
-scripts/build.sh release sluice_app
+scripts/build.sh release sluice
 rm -rf "dist/$name"
 scripts/layout.sh build/release "dist/$name"
 cp LICENSE README.md "dist/$name/"

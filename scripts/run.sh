@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 run=${SLUICE_RUN:-run}
 scripts/install-deps.sh
 scripts/build-console.sh
-scripts/build.sh release sluice_app
+scripts/build.sh release sluice
 scripts/layout.sh build/release "$run/release"
 scripts/stop.sh >/dev/null
 exec .deps/venv-run/bin/python scripts/main_job.py --sluice "$run/release/bin/sluice" --run "$run" "$@"
