@@ -4,7 +4,6 @@ namespace sluice::sim {
 namespace {
 
 constexpr int kRoundsMax = 6;        // Stops of the machine per seed.
-constexpr int kStepsMax = 120;       // Between two stops.
 constexpr int kOpenAttemptsMax = 20;
 
 // Stop the machine at a random one of the next operations.
@@ -52,7 +51,7 @@ Status RunUntilStopped(Workload& workload, Machine& machine) {
   if (trouble == 0) StopSoon(machine, 400);
   if (trouble == 1) StopSoon(machine, 30);
   if (trouble == 2) machine.files.FailOperation(1 + machine.random.Below(60));
-  const uint64_t steps = 1 + machine.random.Below(kStepsMax);
+  const uint64_t steps = 1 + machine.random.Below(static_cast<uint64_t>(workload.steps_max()));
   for (uint64_t i = 0; i < steps; ++i) {
     const Status stepped = workload.Step(machine);
     if (IsOurs(stepped)) return Broken("step failed: ", stepped.ToString());

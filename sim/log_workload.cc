@@ -38,8 +38,7 @@ class LogWorkload : public Workload {
     options_.loaded_indexes_max = 1 + machine.random.Below(3);
     for (const char* name : {"log.duplicate", "log.gap-refused", "log.unanswered-batch-found", "log.tail-lost",
                              "log.truncated", "log.restarted", "log.deleted-segments", "log.undone-append",
-                             "log.clean-close", "machine.power-loss", "machine.stopped-in-recovery",
-                             "machine.stopped-in-step", "machine.failed-operation"}) {
+                             "log.clean-close"}) {
       ExpectProbe(name);
     }
   }

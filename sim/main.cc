@@ -6,10 +6,11 @@
 
 #include "base/log.h"
 #include "sim/log_workload.h"
+#include "sim/tiering_workload.h"
 #include "sim/workload.h"
 
 // sim_test [--seeds N] [--seed N] [--workload NAME] [--verbose]
-// Runs every workload from the seeds 1 to N (500), or from one. A failure prints the line that replays it.
+// Runs every workload from its share of the seeds 1 to N (500), or from one. A failure prints the line that replays it.
 
 namespace sluice::sim {
 namespace {
@@ -29,7 +30,8 @@ std::map<std::string, uint64_t>& Probes() {
 
 std::vector<NamedWorkload> Workloads() {
   return {
-      {"log", [](Machine& machine) { return MakeLogWorkload(machine); }},
+      {"log", 1, [](Machine& machine) { return MakeLogWorkload(machine); }},
+      {"tiering", 4, [](Machine& machine) { return MakeTieringWorkload(machine); }},
   };
 }
 
@@ -54,7 +56,9 @@ Arguments Parse(int argc, char** argv) {
 }
 
 bool RunAll(const NamedWorkload& workload, const Arguments& arguments) {
+  const bool one = arguments.first_seed == arguments.last_seed;
   for (uint64_t seed = arguments.first_seed; seed <= arguments.last_seed; ++seed) {
+    if (!one && seed % workload.share != 0) continue;
     std::snprintf(current_run, sizeof current_run, "sim_test --workload %s --seed %llu", workload.name.c_str(),
                   static_cast<unsigned long long>(seed));
     const Status ran = RunSeed(workload, seed);
@@ -69,6 +73,10 @@ int Main(int argc, char** argv) {
   const Arguments arguments = Parse(argc, argv);
   OpenLog("", arguments.verbose ? LogLevel::kDebug : LogLevel::kError);
   std::signal(SIGABRT, SayWhichRun);
+  for (const char* name : {"machine.power-loss", "machine.stopped-in-recovery", "machine.stopped-in-step",
+                           "machine.failed-operation"}) {
+    ExpectProbe(name);
+  }
   bool passed = true;
   for (const NamedWorkload& workload : Workloads()) {
     if (!arguments.workload.empty() && arguments.workload != workload.name) continue;

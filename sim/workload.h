@@ -19,13 +19,21 @@ enum class Stop {
 
 /// One simulated machine: everything that happens on it follows from one seed.
 struct Machine {
-  explicit Machine(uint64_t seed) : random(seed), files(clock) {}
+  explicit Machine(uint64_t seed) : random(seed), world(seed), clock(world.clock()), files(clock) {}
   io::SeededRandom random;
-  io::SimClock clock;
+  io::SimWorld world;  ///< Loops and pools; what runs on them is let go of by Drop.
+  io::SimClock& clock;
   io::SimFileSystem files;
+
+  /// A step outside the file system that counts like a file operation: the machine may stop right before it.
+  /// Something durable that the step changes must change at once.
+  Status Operation(const std::string& name) { return files.MakeFolders("/operations/" + name + std::to_string(count_++)); }
 
   /// True once in `n` times.
   bool OneIn(uint64_t n) { return random.Below(n) == 0; }
+
+ private:
+  uint64_t count_ = 0;
 };
 
 /// Something that runs on a machine which stops at any file operation, and the invariant that it keeps.
@@ -40,6 +48,8 @@ class Workload {
   virtual Status Open(Machine& machine) = 0;
   /// Do one random thing. Errors: the machine's, or a broken invariant made by Broken().
   virtual Status Step(Machine& machine) = 0;
+  /// Most steps between two stops.
+  virtual int steps_max() const { return 120; }
   /// Let go of everything that is open, as the end of the process does.
   virtual void Drop() = 0;
   /// Compare what is there with what was acknowledged before `stop`, then take what is there as the new truth.
@@ -49,6 +59,7 @@ class Workload {
 /// A workload by name; add new ones to Workloads() in main.cc.
 struct NamedWorkload {
   std::string name;
+  uint64_t share;  ///< One of so many seeds runs it: those that take long run fewer.
   std::function<std::unique_ptr<Workload>(Machine&)> make;
 };
 
