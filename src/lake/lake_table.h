@@ -176,7 +176,9 @@ class LakeReader {
 struct CompactOptions {
   std::string user = "sluice-compaction";  ///< Not the tiering user, whose snapshots mean offsets.
   std::map<std::string, std::string> properties;  ///< Usually those of the snapshot that is compacted.
-  int32_t files_min = 5;  ///< Buckets with fewer level-0 (append: small) files are left alone. 2 = all that can gain.
+  /// Buckets with fewer sorted runs (append: with fewer small files in a row) are left alone.
+  int32_t files_min = 5;
+  bool full = false;  ///< Merge every bucket as far as it goes, whatever its runs weigh.
 };
 
 struct ExpireOptions {
@@ -189,6 +191,7 @@ struct ExpireOptions {
 
 /// A lake table, opened at its newest schema.
 ///
+/// Lifetime: its writers and readers must not outlive it.
 /// Threads: any; calls may block on files. Two writers of one table meet at Commit alone.
 class LakeTable {
  public:

@@ -88,9 +88,11 @@ Result<std::string> Compactor::FolderOf(const BucketFiles& bucket) const {
   return write_.paths.Bucket(folder, bucket.bucket);
 }
 
-Result<std::vector<ManifestEntry>> Compactor::CompactKeyed(const BucketFiles& bucket, int32_t trigger) {
+Result<std::vector<ManifestEntry>> Compactor::CompactKeyed(const BucketFiles& bucket, const CompactOptions& options) {
   const std::vector<SortedRun> runs = RunsOf(bucket.files);
-  const auto pick = PickRuns(runs, trigger, TopLevel(*write_.schema));
+  const int32_t top_level = std::max(TopLevel(*write_.schema), runs.back().level);
+  const auto pick = options.full ? std::optional(CompactionPick{runs.size(), top_level})
+                                 : PickRuns(runs, options.files_min, top_level);
   std::vector<ManifestEntry> change;
   if (!pick.has_value()) return change;
   std::vector<ManifestEntry> chosen;
@@ -159,7 +161,7 @@ Status Compactor::RewriteKeyed(const BucketFiles& bucket, const std::vector<Mani
   return Status::OK();
 }
 
-Result<std::vector<ManifestEntry>> Compactor::CompactAppend(const BucketFiles& bucket, int32_t files_min) {
+Result<std::vector<ManifestEntry>> Compactor::CompactAppend(const BucketFiles& bucket, const CompactOptions& options) {
   std::vector<ManifestEntry> files = bucket.files;
   std::ranges::stable_sort(files, {}, [](const ManifestEntry& entry) { return entry.file.min_sequence; });
   const int64_t target = TargetFileBytes(*write_.schema);
@@ -168,7 +170,7 @@ Result<std::vector<ManifestEntry>> Compactor::CompactAppend(const BucketFiles& b
   const auto flush = [&]() -> Status {
     const std::vector<ManifestEntry> inputs = std::exchange(pack, {});
     bytes = 0;
-    if (inputs.size() < static_cast<size_t>(std::max(files_min, 2))) return Status::OK();
+    if (inputs.size() < (options.full ? 2 : static_cast<size_t>(std::max(options.files_min, 2)))) return Status::OK();
     return RewriteAppend(bucket, inputs, &change);
   };
   for (const ManifestEntry& entry : files) {

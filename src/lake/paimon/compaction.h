@@ -34,9 +34,9 @@ class Compactor {
  public:
   Compactor(const WriteContext& write, const ReadContext& read) : write_(write), read_(read) {}
   /// Merge what is worth it in a primary-key bucket; no entries when nothing is.
-  Result<std::vector<ManifestEntry>> CompactKeyed(const BucketFiles& bucket, int32_t trigger);
-  /// Join runs of at least `files_min` small files that follow each other in an append bucket.
-  Result<std::vector<ManifestEntry>> CompactAppend(const BucketFiles& bucket, int32_t files_min);
+  Result<std::vector<ManifestEntry>> CompactKeyed(const BucketFiles& bucket, const CompactOptions& options);
+  /// Join at least `files_min` small files that follow each other in an append bucket.
+  Result<std::vector<ManifestEntry>> CompactAppend(const BucketFiles& bucket, const CompactOptions& options);
 
  private:
   Status RewriteKeyed(const BucketFiles& bucket, const std::vector<ManifestEntry>& inputs, int32_t level,

@@ -101,7 +101,7 @@ TEST(BinaryRowTest, CarriesItsArityInFront) {
 TEST(StatsTest, UpperBoundsGrowAtTheirLastPlace) {
   EXPECT_EQ(TruncateUp("short", 16, true), "short");
   EXPECT_EQ(TruncateUp("abcdef", 3, true), "abd");
-  EXPECT_EQ(TruncateUp("größe", 3, true), "grù");
+  EXPECT_EQ(TruncateUp("größe", 3, true), "gr÷");
   EXPECT_EQ(TruncateUp("\xf4\x8f\xbf\xbf" "a", 1, true), std::nullopt);        // U+10FFFF cannot grow.
   EXPECT_EQ(TruncateUp("a\xf4\x8f\xbf\xbf" "b", 2, true), "b");
   EXPECT_EQ(TruncateUp("\xed\x9f\xbf" "a", 1, true), "\xee\x80\x80");            // U+D7FF to U+E000.

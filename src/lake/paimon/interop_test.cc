@@ -51,7 +51,7 @@ TEST_P(Interop, EverySnapshotHoldsWhatWasWritten) {
     clock_.Advance(1000);
     ASSERT_OK(workload->Round(80));
     if (round == 3 || round == 5) {
-      ASSERT_OK(workload->table().Compact({.files_min = round == 3 ? 2 : 5}));
+      ASSERT_OK(workload->table().Compact({.files_min = 2, .full = round == 3}));
     }
   }
   ASSERT_OK_AND_ASSIGN(const auto snapshots, workload->table().Snapshots());
@@ -64,6 +64,30 @@ TEST_P(Interop, EverySnapshotHoldsWhatWasWritten) {
     Keep(std::string(kind.name) + "@" + std::to_string(snapshot.id), *rows);
   }
   Keep(kind.name, *rows);
+}
+
+// With SLUICE_LAKE_IN=folder: the rows of every table of that warehouse, for comparing after another program wrote it.
+TEST(ReadWarehouse, GivesTheRowsOfEveryTable) {
+  const char* in = std::getenv("SLUICE_LAKE_IN");
+  if (in == nullptr) GTEST_SKIP() << "SLUICE_LAKE_IN names no warehouse";
+  HandClock clock;
+  ASSERT_OK_AND_ASSIGN(const auto catalog, LakeCatalog::Open({.properties = {{"warehouse", in}},
+                                                              .files = &io::LocalFileSystem(),
+                                                              .clock = &clock,
+                                                              .random = &io::SystemRandom()}));
+  ASSERT_OK_AND_ASSIGN(const auto databases, catalog->ListDatabases());
+  ASSERT_OK(io::LocalFileSystem().MakeFolders(std::string(in) + "/read"));
+  for (const std::string& database : databases) {
+    ASSERT_OK_AND_ASSIGN(const auto names, catalog->ListTables(database));
+    for (const std::string& name : names) {
+      ASSERT_OK_AND_ASSIGN(const auto table, catalog->OpenTable({database, name}));
+      ASSERT_OK_AND_ASSIGN(const auto latest, table->LatestSnapshot());
+      if (!latest.has_value()) continue;
+      ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*table, *latest, Names(table->schema().columns)));
+      std::ofstream file(std::string(in) + "/read/" + name + ".jsonl");
+      for (const std::string& line : rows) file << line << '\n';
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, Interop,

@@ -187,8 +187,8 @@ class PaimonTable : public LakeTable {
     const ReadContext read{files_, schemas_};
     Compactor compactor(*write_, read);
     for (const BucketFiles& bucket : GroupByBucket(*live)) {
-      auto entries = schema_->has_primary_key() ? compactor.CompactKeyed(bucket, options.files_min)
-                                                : compactor.CompactAppend(bucket, options.files_min);
+      auto entries = schema_->has_primary_key() ? compactor.CompactKeyed(bucket, options)
+                                                : compactor.CompactAppend(bucket, options);
       if (!entries.ok()) {
         DropAdded(change.delta);
         return entries.status();

@@ -113,7 +113,7 @@ TEST_F(PaimonTableTest, LateUpdatesWinOverCompactedRows) {
   ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable({"db", "late"}));
   ASSERT_OK(CommitRows(*table, IdBatch({1, 2, 3}, {10, 20, 30})));
   ASSERT_OK(CommitRows(*table, IdBatch({2, 2}, {21, 22})));
-  ASSERT_OK_AND_ASSIGN(const auto compacted, table->Compact({.files_min = 2}));
+  ASSERT_OK_AND_ASSIGN(const auto compacted, table->Compact({.full = true}));
   ASSERT_TRUE(compacted.has_value());
   ASSERT_OK_AND_ASSIGN(const auto plan, table->Plan(*table->SnapshotById(*compacted), {}));
   ASSERT_EQ(plan.splits.size(), 1u);
@@ -137,7 +137,7 @@ TEST_F(PaimonTableTest, DeletesSurviveCompactionBelowOlderRows) {
   std::ranges::generate(values, [this] { return static_cast<int32_t>(random_.Next()); });
   ASSERT_OK(CommitRows(*table, IdBatch(ids, values)));
   ASSERT_OK(CommitRows(*table, IdBatch({5000}, {1})));
-  ASSERT_OK(table->Compact({.files_min = 2}));  // All on the top level now.
+  ASSERT_OK(table->Compact({.full = true}));  // All on the top level now.
   ASSERT_OK(CommitRows(*table, IdBatch({7}, {0}), {RowKind::kDelete}));
   ASSERT_OK(CommitRows(*table, IdBatch({8}, {1})));
   ASSERT_OK_AND_ASSIGN(const auto id, table->Compact({.files_min = 2}));  // The two small files, below the large one.
@@ -231,7 +231,7 @@ TEST_F(PaimonTableTest, ExpiryDropsOldSnapshotsAndOnlyTheirFiles) {
   const auto workload = Make("expiry", true);
   for (int i = 0; i < 6; ++i) {
     ASSERT_OK(workload->Round(30));
-    ASSERT_OK(workload->table().Compact({.files_min = 2}));
+    ASSERT_OK(workload->table().Compact({.full = true}));
     clock_.Advance(60'000);
   }
   ASSERT_OK_AND_ASSIGN(const auto latest, workload->table().LatestSnapshot());
@@ -286,7 +286,7 @@ TEST_F(PaimonTableTest, AddedColumnsAreNullInOlderFiles) {
                                         R"({"id":3,"v":30,"note":"three"})"};
   ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*table, *table->SnapshotById(id), {"id", "v", "note"}));
   EXPECT_EQ(rows, wanted);
-  ASSERT_OK_AND_ASSIGN(const auto compacted, table->Compact({.files_min = 2}));
+  ASSERT_OK_AND_ASSIGN(const auto compacted, table->Compact({.full = true}));
   ASSERT_OK_AND_ASSIGN(const auto again, ReadAll(*table, *table->SnapshotById(*compacted), {"id", "v", "note"}));
   EXPECT_EQ(again, wanted);
   EXPECT_EQ(table->SnapshotById(1)->schema_id, 0);

@@ -52,7 +52,7 @@ TEST_P(SampleWarehouse, EverySnapshotGivesTheRowsThatJavaReads) {
 TEST_P(SampleWarehouse, CompactionKeepsTheRows) {
   const std::string name = GetParam();
   ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable({"sample", name}));
-  ASSERT_OK_AND_ASSIGN(const auto id, table->Compact({.files_min = 2}));
+  ASSERT_OK_AND_ASSIGN(const auto id, table->Compact({.full = true}));
   ASSERT_TRUE(id.has_value());
   ASSERT_OK_AND_ASSIGN(const auto snapshot, table->SnapshotById(*id));
   EXPECT_EQ(snapshot.commit_kind, "COMPACT");
