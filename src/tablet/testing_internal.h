@@ -133,6 +133,30 @@ inline std::ostream& operator<<(std::ostream& out, const TestChange& change) {
   return out << static_cast<int>(change.type) << change.row;
 }
 
+/// A pool that can end before the loops that use it: what is queued is finished, what comes later is refused.
+class StoppablePool : public io::Pool {
+ public:
+  explicit StoppablePool(std::unique_ptr<io::Pool> inner) : inner_(std::move(inner)) {}
+  [[nodiscard]] bool TryPost(std::function<void()> work) override {
+    const std::lock_guard lock(mutex_);
+    return inner_ != nullptr && inner_->TryPost(std::move(work));
+  }
+  size_t queued() const override { return 0; }
+  const std::string& name() const override { return name_; }
+  void Stop() {
+    std::unique_ptr<io::Pool> inner;
+    {
+      const std::lock_guard lock(mutex_);
+      inner = std::move(inner_);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<io::Pool> inner_;
+  const std::string name_ = "pool";
+};
+
 class TabletTest : public ::testing::Test {
  public:
   void SetUp() override { Start(); }
@@ -144,7 +168,7 @@ class TabletTest : public ::testing::Test {
     loops = io::LoopThreads::Start("shard", 2);
     client_loops = io::LoopThreads::Start("client", 1);
     shards = std::make_unique<shard::Shards>(shard::Shards::Options{{&loops->at(0), &loops->at(1)}});
-    pool = io::Pool::Start({.name = "pool", .threads = 2});
+    pool = std::make_unique<StoppablePool>(io::Pool::Start({.name = "pool", .threads = 2}));
     stores = kv::MakeRocksStores(io::LocalFileSystem(), {});
     options.data_dir = folder.path();
     options.tables = &tables;
@@ -164,10 +188,11 @@ class TabletTest : public ::testing::Test {
   }
   /// End without any goodbye, as kill -9 does: what was written is in the files.
   void Drop() {
+    pool->Stop();  // Its last answers go to loops that still run.
     client_loops.reset();
     loops.reset();
-    pool.reset();
     service.reset();
+    pool.reset();
     shards.reset();
     stores.reset();
   }
@@ -368,7 +393,7 @@ class TabletTest : public ::testing::Test {
   int32_t coordinator_epoch = 1;
   std::unique_ptr<io::LoopThreads> loops, client_loops;
   std::unique_ptr<shard::Shards> shards;
-  std::unique_ptr<io::Pool> pool;
+  std::unique_ptr<StoppablePool> pool;
   std::unique_ptr<kv::KeyStores> stores;
   std::unique_ptr<TabletService> service;
 };

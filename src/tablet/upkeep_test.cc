@@ -1,0 +1,230 @@
+// What runs by itself: checkpoints, retention, and the small parts behind them.
+#include "log/checkpoint.h"
+#include "tablet/log_sync.h"
+#include "tablet/scanners.h"
+#include "tablet/table_context.h"
+#include "tablet/testing_internal.h"
+
+namespace sluice::tablet {
+namespace {
+
+using internal::kKeyTable;
+using internal::kLogTable;
+using internal::TestRow;
+
+class UpkeepTest : public internal::TabletTest {
+ protected:
+  void SetUp() override {
+    options.log.segment_bytes = 2000;
+    options.recovery_checkpoint_interval = std::chrono::milliseconds(20);
+    options.watermark_checkpoint_interval = std::chrono::milliseconds(20);
+    options.retention_interval = std::chrono::milliseconds(20);
+    options.write_back_bytes_max = 64 << 10;
+    tables.SetProperty(kLogTable, "table.log.ttl", "1 ms");
+    TabletTest::SetUp();
+    LeadAll();
+  }
+  // Enough batches for several segments of bucket 0.
+  void FillLog() {
+    for (int i = 0; i < 20; ++i) ASSERT_OK(Produce(0, LogBatch({{i, std::string(200, 'x'), i}})));
+  }
+  int64_t Start(int64_t table_id) { return OffsetOf(table_id, 0, 0).ValueOr(-1); }
+  template <typename Done>
+  static bool Soon(Done done) {
+    for (int i = 0; i < 500 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return done();
+  }
+  void TellLake(int64_t end_offset, int64_t snapshot_id) {
+    wire::NotifyLakeTableOffsetRequest request;
+    request.set_coordinator_epoch(1);
+    auto* bucket = request.add_notify_buckets_req();
+    bucket->set_table_id(kLogTable);
+    bucket->set_bucket_id(0);
+    bucket->set_snapshot_id(snapshot_id);
+    bucket->set_log_end_offset(end_offset);
+    ASSERT_OK(Ask<wire::NotifyLakeTableOffsetResponse>(wire::ApiKey::kNotifyLakeTableOffset, request));
+  }
+};
+
+TEST_F(UpkeepTest, ExpiredSegmentsGo) {
+  FillLog();
+  EXPECT_TRUE(Soon([&] { return Start(kLogTable) > 0; }));
+  const int64_t start = Start(kLogTable);
+  EXPECT_LT(start, 20);  // The newest segment stays.
+  EXPECT_EQ(Fetch({{0, 0}}).ValueOrDie()[0].error_code(), 19);
+  EXPECT_EQ(ReadAll(kLogTable, 0, start).size(), static_cast<size_t>(20 - start));
+}
+
+TEST_F(UpkeepTest, SegmentsThatTheLakeLacksStay) {
+  tables.SetProperty(kLogTable, "table.datalake.enabled", "true");
+  Stop();
+  TabletTest::Start();
+  LeadAll();
+  FillLog();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(Start(kLogTable), 0);
+  TellLake(12, 1);
+  EXPECT_TRUE(Soon([&] { return Start(kLogTable) > 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LE(Start(kLogTable), 12);
+  // Older news changes nothing.
+  TellLake(20, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LE(Start(kLogTable), 12);
+  // What only the lake has is no error: the reader goes on from there.
+  const auto fetched = Fetch({{0, 0}}).ValueOrDie();
+  EXPECT_FALSE(fetched[0].has_error_code()) << fetched[0].error_message();
+  EXPECT_TRUE(fetched[0].has_records() && fetched[0].records().empty());
+}
+
+TEST_F(UpkeepTest, ChangelogStaysUntilItsKeysAreStored) {
+  tables.SetProperty(kKeyTable, "table.log.ttl", "1 ms");
+  Stop();
+  TabletTest::Start();
+  LeadAll();
+  const std::string name(2000, 'n');
+  for (int32_t id = 0; id < 10; ++id) ASSERT_OK(Put(0, {{id, name, id}}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(Start(kKeyTable), 0);  // All keys are still in memory.
+  Stop();                          // Moves them to the store.
+  TabletTest::Start();
+  LeadAll();
+  EXPECT_TRUE(Soon([&] { return Start(kKeyTable) > 0; }));
+  Stop();
+  TabletTest::Start();
+  LeadAll();
+  for (int32_t id = 0; id < 10; ++id) {
+    ASSERT_OK_AND_ASSIGN(const auto found, Lookup(0, {id}));
+    EXPECT_EQ(found[0], (TestRow{id, name, id}));
+  }
+}
+
+TEST_F(UpkeepTest, CheckpointFilesFollowTheLogs) {
+  tables.SetProperty(kLogTable, "table.log.ttl", "0");
+  Stop();
+  TabletTest::Start();
+  LeadAll();
+  FillLog();
+  auto& files = io::LocalFileSystem();
+  const types::BucketId id{kLogTable, std::nullopt, 0};
+  const auto at_end = [&](const char* name) {
+    return Soon([&] {
+      const auto read = log::ReadCheckpoint(files, io::JoinPath(folder.path(), name)).ValueOrDie();
+      return read.contains(id) && read.at(id) == 20;
+    });
+  };
+  EXPECT_TRUE(at_end(log::kHighWatermarkFile));
+  EXPECT_TRUE(at_end(log::kRecoveryPointFile));
+  const std::string marker = io::JoinPath(folder.path(), log::kCleanShutdownFile);
+  EXPECT_FALSE(files.Exists(marker).ValueOrDie());
+  Stop();
+  EXPECT_TRUE(files.Exists(marker).ValueOrDie());
+}
+
+// More puts than the write-back table holds: flushes keep up, or the client is told to wait, by its version.
+TEST_F(UpkeepTest, WriteBackIsBounded) {
+  const std::string name(1000, 'n');
+  std::vector<TestRow> rows;
+  for (int32_t id = 0; id < 20; ++id) rows.push_back({id, name, id});
+  for (int round = 0; round < 50; ++round) {
+    for (TestRow& row : rows) row.id += 20;
+    Result<int64_t> put = Put(0, rows);
+    for (int retry = 0; !put.ok() && retry < 500; ++retry) {
+      EXPECT_CODE(ErrorCode::kStorageBackpressure, put);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      put = Put(0, rows);
+    }
+    ASSERT_OK(put);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto found, Lookup(0, {20, 500, 1019}));
+  for (const auto& row : found) EXPECT_TRUE(row.has_value());
+}
+
+TEST(DurationTest, ReadsUnits) {
+  EXPECT_EQ(ParseDurationMs("7 d").ValueOr(-1), 7 * 86'400'000);
+  EXPECT_EQ(ParseDurationMs("30min").ValueOr(-1), 1'800'000);
+  EXPECT_EQ(ParseDurationMs("5 Seconds").ValueOr(-1), 5000);
+  EXPECT_EQ(ParseDurationMs("250").ValueOr(-1), 250);
+  EXPECT_EQ(ParseDurationMs("-1").ValueOr(0), -1);
+  for (const char* text : {"", "d", "7 weeks", "1.5 d", "9223372036854775807 d"}) {
+    EXPECT_CODE(ErrorCode::kInvalidConfig, ParseDurationMs(text));
+  }
+}
+
+TEST(LogSyncTest, SyncsWhatIsThere) {
+  TempDir folder;
+  auto& files = io::LocalFileSystem();
+  LogSync sync(files, folder.path());
+  EXPECT_OK(sync.Run(0));
+  for (const char* name : {"00000000000000000000.log", "00000000000000000010.log", "00000000000000000010.index"}) {
+    ASSERT_OK_AND_ASSIGN(auto file, files.Open(io::JoinPath(folder.path(), name), io::FileSystem::Mode::kCreateNew));
+    ASSERT_OK(file->Append("x"));
+  }
+  EXPECT_OK(sync.Run(15));
+  ASSERT_OK(files.Remove(io::JoinPath(folder.path(), "00000000000000000000.log")));
+  EXPECT_OK(sync.Run(20));
+  LogSync missing(files, io::JoinPath(folder.path(), "no"));
+  EXPECT_FALSE(missing.Run(1).ok());
+}
+
+class ScannersTest : public testing::Test {
+ protected:
+  std::shared_ptr<Scanner> Of(int bucket) {
+    auto scanner = std::make_shared<Scanner>();
+    scanner->bucket = {1, std::nullopt, bucket};
+    return scanner;
+  }
+  io::SeededRandom random{1};
+  Scanners scanners{3, {.per_bucket = 2, .in_all = 3, .ttl = std::chrono::seconds(10)}, random};
+};
+
+TEST_F(ScannersTest, IdNamesItsShard) {
+  const std::string id = scanners.Add(Of(0));
+  EXPECT_EQ(id.size(), 32u);
+  EXPECT_EQ(Scanners::ShardOf(id, 8).ValueOr(99), 3u);
+  EXPECT_CODE(ErrorCode::kUnknownScannerId, Scanners::ShardOf(id, 3));
+  EXPECT_CODE(ErrorCode::kUnknownScannerId, Scanners::ShardOf("", 8));
+  EXPECT_CODE(ErrorCode::kUnknownScannerId, Scanners::ShardOf(std::string(32, 'z'), 8));
+}
+
+TEST_F(ScannersTest, RoomIsBounded) {
+  scanners.Add(Of(0));
+  EXPECT_OK(scanners.CheckRoom(Of(0)->bucket));
+  scanners.Add(Of(0));
+  EXPECT_CODE(ErrorCode::kTooManyScanners, scanners.CheckRoom(Of(0)->bucket));
+  EXPECT_OK(scanners.CheckRoom(Of(1)->bucket));
+  scanners.Add(Of(1));
+  EXPECT_CODE(ErrorCode::kTooManyScanners, scanners.CheckRoom(Of(2)->bucket));
+}
+
+TEST_F(ScannersTest, IdleOnesExpireAndSaySo) {
+  const auto scanner = Of(0);
+  const std::string id = scanners.Add(scanner);
+  scanner->used_at = std::chrono::seconds(100);
+  scanners.Expire(std::chrono::seconds(110));
+  EXPECT_OK(scanners.Find(id).status());
+  scanner->busy = true;
+  scanners.Expire(std::chrono::seconds(111));
+  EXPECT_OK(scanners.Find(id).status());  // A call is under way.
+  scanner->busy = false;
+  scanners.Expire(std::chrono::seconds(111));
+  EXPECT_CODE(ErrorCode::kScannerExpired, scanners.Find(id));
+  scanners.Expire(std::chrono::seconds(130));
+  EXPECT_CODE(ErrorCode::kUnknownScannerId, scanners.Find(id));
+}
+
+TEST_F(ScannersTest, ClosingABucketWaitsForItsCalls) {
+  const auto busy = Of(0);
+  scanners.Add(busy);
+  scanners.Add(Of(0));
+  scanners.Add(Of(1));
+  busy->busy = true;
+  EXPECT_FALSE(scanners.CloseBucket(busy->bucket));
+  EXPECT_EQ(scanners.size(), 2u);
+  busy->busy = false;
+  EXPECT_TRUE(scanners.CloseBucket(busy->bucket));
+  EXPECT_EQ(scanners.size(), 1u);
+}
+
+}  // namespace
+}  // namespace sluice::tablet
