@@ -1,4 +1,5 @@
 #include <arrow/array/array_base.h>
+#include <arrow/array/array_nested.h>
 #include <arrow/io/file.h>
 #include <arrow/json/from_string.h>
 #include <arrow/record_batch.h>

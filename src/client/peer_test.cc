@@ -110,7 +110,7 @@ std::vector<types::Column> AllColumns() {
           {"c_row", DataType::Row({{"a", of(TypeKind::kInteger)}, {"b", of(TypeKind::kString)}})}};
 }
 
-Rows RowsOf(const std::vector<types::Column>& columns, const std::string& json) {
+Rows PeerRows(const std::vector<types::Column>& columns, const std::string& json) {
   arrow::FieldVector fields;
   for (const auto& column : columns) fields.push_back(arrow::field(column.name, column.type->ToArrow(), column.type->nullable()));
   const auto array = arrow::json::ArrayFromJSONString(arrow::struct_(fields), json).ValueOrDie();
@@ -141,7 +141,7 @@ types::TableDescriptor TableOf(std::vector<types::Column> columns, std::vector<s
 TEST_F(PeerTest, AppendedRowsOfAllTypesComeBack) {
   const auto columns = AllColumns();
   const auto path = Make("log_all", TableOf(columns, {}, 1));
-  const Rows rows = RowsOf(columns, kAllRows);
+  const Rows rows = PeerRows(columns, kAllRows);
   ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop(), cluster_, path, {})));
   ASSERT_OK(Wait(writer->Append(rows)));
   ASSERT_OK(Wait(writer->Append(rows)));
@@ -180,16 +180,16 @@ TEST_F(PeerTest, UpsertedRowsOfAllTypesComeBackByLookupScanAndChangeLog) {
     auto descriptor = TableOf(columns, {"id"}, 1);
     descriptor.properties["table.kv.format"] = format;
     const auto path = Make("kv_" + format, descriptor);
-    const Rows rows = RowsOf(columns, kAllRows);
+    const Rows rows = PeerRows(columns, kAllRows);
     ASSERT_OK_AND_ASSIGN(const auto writer, Wait(UpsertWriter::Open(loop(), cluster_, path, {})));
     ASSERT_OK(Wait(writer->Upsert(rows)));
     ASSERT_OK(Wait(writer->Flush()));
     ASSERT_OK(Wait(writer->Upsert(rows->Slice(0, 1))));
-    ASSERT_OK(Wait(writer->Delete(RowsOf({columns[0]}, "[[2],[77]]"))));
+    ASSERT_OK(Wait(writer->Delete(PeerRows({columns[0]}, "[[2],[77]]"))));
     ASSERT_OK(Wait(writer->Flush()));
 
     ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
-    ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), RowsOf({columns[0]}, "[[1],[2],[3]]"))));
+    ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1],[2],[3]]"))));
     ASSERT_EQ(found.rows->num_rows(), 2);
     EXPECT_TRUE(found.of_key[1].empty());
     for (int i = 0; i < rows->num_columns(); ++i) {
@@ -234,7 +234,7 @@ TEST_F(PeerTest, PartitionsAndBucketsAreFilledAndCounted) {
   for (int i = 0; i < 500; ++i) {
     json += (i == 0 ? "" : ",") + std::string("[") + std::to_string(i) + ",\"" + (i % 2 == 0 ? "d1" : "d2") + "\"," + std::to_string(i) + "]";
   }
-  ASSERT_OK(Wait(writer->Upsert(RowsOf(columns, json + "]"))));
+  ASSERT_OK(Wait(writer->Upsert(PeerRows(columns, json + "]"))));
   ASSERT_OK(Wait(writer->Flush()));
   Admin admin(cluster_);
   ASSERT_OK_AND_ASSIGN(const auto partitions, Wait(admin.ListPartitions(loop(), path, {})));
@@ -249,7 +249,7 @@ TEST_F(PeerTest, PartitionsAndBucketsAreFilledAndCounted) {
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
   EXPECT_EQ(lookuper->key_columns(), (std::vector<std::string>{"id", "day"}));
   ASSERT_OK_AND_ASSIGN(const auto found,
-                       Wait(lookuper->Lookup(loop(), RowsOf({columns[0], columns[1]}, R"([[4,"d1"],[4,"d2"],[5,"d2"],[1,"none"]])"))));
+                       Wait(lookuper->Lookup(loop(), PeerRows({columns[0], columns[1]}, R"([[4,"d1"],[4,"d2"],[5,"d2"],[1,"none"]])"))));
   EXPECT_EQ(found.of_key[0].size(), 1u);
   EXPECT_EQ(found.of_key[1].size(), 0u);
   EXPECT_EQ(found.of_key[2].size(), 1u);
@@ -261,34 +261,34 @@ TEST_F(PeerTest, PartialUpdatesKeepTheOtherColumns) {
                                         {"b", DataType::Of(TypeKind::kBigInt)}};
   const auto path = Make("partial", TableOf(columns, {"id"}, 1));
   ASSERT_OK_AND_ASSIGN(const auto whole, Wait(UpsertWriter::Open(loop(), cluster_, path, {})));
-  ASSERT_OK(Wait(whole->Upsert(RowsOf(columns, R"([[1,"keep",1]])"))));
+  ASSERT_OK(Wait(whole->Upsert(PeerRows(columns, R"([[1,"keep",1]])"))));
   ASSERT_OK(Wait(whole->Flush()));
   WriterOptions options;
   options.target_columns = {"id", "b"};
   ASSERT_OK_AND_ASSIGN(const auto part, Wait(UpsertWriter::Open(loop(), cluster_, path, options)));
-  ASSERT_OK(Wait(part->Upsert(RowsOf({columns[0], columns[2]}, "[[1,2]]"))));
+  ASSERT_OK(Wait(part->Upsert(PeerRows({columns[0], columns[2]}, "[[1,2]]"))));
   ASSERT_OK(Wait(part->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), RowsOf({columns[0]}, "[[1]]"))));
-  EXPECT_TRUE(found.rows->Equals(*RowsOf(columns, R"([[1,"keep",2]])")));
+  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1]]"))));
+  EXPECT_TRUE(found.rows->Equals(*PeerRows(columns, R"([[1,"keep",2]])")));
 }
 
 TEST_F(PeerTest, AddedColumnsAreNullInOldRows) {
   std::vector<types::Column> columns = {{"id", DataType::Of(TypeKind::kInteger, false)}, {"a", DataType::Of(TypeKind::kString)}};
   const auto path = Make("evolved", TableOf(columns, {"id"}, 1));
   ASSERT_OK_AND_ASSIGN(const auto before, Wait(UpsertWriter::Open(loop(), cluster_, path, {})));
-  ASSERT_OK(Wait(before->Upsert(RowsOf(columns, R"([[1,"old"]])"))));
+  ASSERT_OK(Wait(before->Upsert(PeerRows(columns, R"([[1,"old"]])"))));
   ASSERT_OK(Wait(before->Flush()));
   TableChange change;
   change.add_columns = {{"b", DataType::Of(TypeKind::kBigInt)}};
   ASSERT_OK(Wait(Admin(cluster_).AlterTable(loop(), path, change, false)));
   columns.push_back({"b", DataType::Of(TypeKind::kBigInt)});
   ASSERT_OK_AND_ASSIGN(const auto after, Wait(UpsertWriter::Open(loop(), cluster_, path, {})));
-  ASSERT_OK(Wait(after->Upsert(RowsOf(columns, R"([[2,"new",7]])"))));
+  ASSERT_OK(Wait(after->Upsert(PeerRows(columns, R"([[2,"new",7]])"))));
   ASSERT_OK(Wait(after->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), RowsOf({columns[0]}, "[[1],[2]]"))));
-  EXPECT_TRUE(found.rows->Equals(*RowsOf(columns, R"([[1,"old",null],[2,"new",7]])"))) << found.rows->ToString();
+  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1],[2]]"))));
+  EXPECT_TRUE(found.rows->Equals(*PeerRows(columns, R"([[1,"old",null],[2,"new",7]])"))) << found.rows->ToString();
   ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop(), cluster_, path, {})));
   const auto batches = ReadLog(scanner.get(), {after->table().info.table_id, std::nullopt, 0}, 2);
   ASSERT_EQ(batches.size(), 2u);
