@@ -332,11 +332,37 @@ TEST_F(ClientTest, ProjectionGivesTheColumnsInTheOrderAsked) {
   EXPECT_EQ(scanner->schema()->field_names(), (std::vector<std::string>{"amount", "id"}));
 }
 
+TEST_F(ClientTest, RowsCanBeDecodedOnAPool) {
+  const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
+  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 100))));
+  ASSERT_OK(Wait(writer->Flush()));
+  const auto pool = world_.NewPool({.name = "decode"});
+  LogScannerOptions options;
+  options.decode_pool = pool.get();
+  ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop_, cluster_, kPath, options)));
+  EXPECT_EQ(ReadLog(scanner.get(), {table.info.table_id, std::nullopt, 0}, 0), Expected(100));
+}
+
 TEST_F(ClientTest, ScannersReportOffsetsOutOfRange) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
   ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop_, cluster_, kPath, {})));
   scanner->Subscribe({table.info.table_id, std::nullopt, 0}, 5);
   EXPECT_CODE(ErrorCode::kLogOffsetOutOfRange, Wait(scanner->Poll(std::chrono::milliseconds(500))));
+}
+
+// What was fetched of a bucket before it was subscribed anew must not come out.
+TEST_F(ClientTest, SubscribingAgainDropsWhatIsUnderWay) {
+  const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
+  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 50))));
+  ASSERT_OK(Wait(writer->Flush()));
+  const types::BucketId bucket{table.info.table_id, std::nullopt, 0};
+  ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop_, cluster_, kPath, {})));
+  scanner->Subscribe(bucket, 0);
+  ASSERT_OK(Wait(scanner->Poll(std::chrono::milliseconds(0))).status());  // Its fetch is under way now.
+  const auto all = Expected(50);
+  EXPECT_EQ(ReadLog(scanner.get(), bucket, 30), std::vector<std::string>(all.begin() + 30, all.end()));
 }
 
 TEST_F(ClientTest, OffsetsComeForAllBuckets) {

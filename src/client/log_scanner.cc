@@ -182,18 +182,32 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     if (!entry->remote_log_fetch_info.empty()) {
       co_return Error(ErrorCode::kLogOffsetOutOfRange, "offset lies in remote log segments, which are not read here ", asked.bucket);
     }
+    Work work;
+    work.asked = asked;
+    work.projected = self->pushed;
     for (wire::LogBatchIterator batches(entry->records);;) {
       CO_ASSIGN_OR_RETURN(const auto batch, batches.Next());
       if (!batch) break;
-      CO_ASSIGN_OR_RETURN(ScanBatch decoded, co_await Decode(self, asked, *batch, self->pushed));
-      Subscription* subscription = self->Find(asked);
-      if (subscription == nullptr) co_return Status::OK();
-      decoded.high_watermark = entry->high_watermark;
-      subscription->fetch_offset = batch->header().next_offset();
-      if (decoded.rows != nullptr && decoded.rows->num_rows() > 0) subscription->ready.push_back(std::move(decoded));
+      work.batches.push_back(*batch);
+      const int16_t schema_id = batch->header().schema_id;
+      if (work.schemas.contains(schema_id)) continue;
+      CO_ASSIGN_OR_RETURN(work.schemas[schema_id], co_await SchemaOf(self, schema_id));
     }
+    Result<std::vector<ScanBatch>> decoded = std::vector<ScanBatch>();
+    if (self->options.decode_pool != nullptr) {
+      const auto decode = [self, &work] { return DecodeAll(*self, work); };
+      decoded = co_await self->options.decode_pool->Run(self->loop, decode);
+    } else {
+      decoded = DecodeAll(*self, work);
+    }
+    CO_RETURN_NOT_OK(decoded.status());
     Subscription* subscription = self->Find(asked);
     if (subscription == nullptr) co_return Status::OK();
+    for (ScanBatch& batch : *decoded) {
+      batch.high_watermark = entry->high_watermark;
+      subscription->ready.push_back(std::move(batch));
+    }
+    if (!work.batches.empty()) subscription->fetch_offset = work.batches.back().header().next_offset();
     subscription->retries = 0;
     subscription->high_watermark = entry->high_watermark;
     if (entry->filtered_end_offset) subscription->fetch_offset = std::max(subscription->fetch_offset, *entry->filtered_end_offset);
@@ -201,29 +215,43 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     co_return Status::OK();
   }
 
-  /// Rows of a batch from the offset asked for on; no rows when the batch has none.
-  static io::Task<Result<ScanBatch>> Decode(std::shared_ptr<State> self, Asked asked, wire::LogBatchView batch,
-                                            std::vector<int> projected) {
+  /// Batches of one bucket to decode, and what it takes. Views the reply.
+  struct Work {
+    Asked asked;
+    std::vector<int> projected;
+    std::vector<wire::LogBatchView> batches;
+    std::map<int16_t, types::Schema> schemas;
+  };
+
+  /// All batches that have rows from the offset asked for on. Reads only what never changes of `self`.
+  static Result<std::vector<ScanBatch>> DecodeAll(const State& self, const Work& work) {
+    std::vector<ScanBatch> all;
+    for (const wire::LogBatchView& batch : work.batches) {
+      const wire::LogBatchHeader& header = batch.header();
+      const int64_t skipped = std::clamp<int64_t>(work.asked.offset - header.base_offset, 0, header.record_count);
+      if (header.record_count == skipped) continue;
+      ASSIGN_OR_RAISE(ScanBatch out, Decode(self, work, batch, skipped));
+      all.push_back(std::move(out));
+    }
+    return all;
+  }
+
+  static Result<ScanBatch> Decode(const State& self, const Work& work, const wire::LogBatchView& batch, int64_t skipped) {
     const wire::LogBatchHeader& header = batch.header();
-    ScanBatch out{asked.bucket, header.base_offset, header.commit_timestamp_ms, {}, nullptr, -1};
-    const int64_t skipped = std::clamp<int64_t>(asked.offset - header.base_offset, 0, header.record_count);
-    if (header.record_count == skipped) co_return out;
     // The server's projection keeps the CRC of the whole batch.
-    if (projected.empty() && !batch.CrcMatches()) {
-      co_return Error(ErrorCode::kCorruptRecord, "log batch does not match its crc offset=", header.base_offset);
+    if (work.projected.empty() && !batch.CrcMatches()) {
+      return Error(ErrorCode::kCorruptRecord, "log batch does not match its crc offset=", header.base_offset);
     }
-    CO_ASSIGN_OR_RETURN(const types::Schema schema, co_await SchemaOf(self, header.schema_id));
-    const types::Schema sent = projected.empty() ? schema : Cut(schema, projected);
-    CO_ASSIGN_OR_RETURN(const auto rows, wire::DecodeRows(batch, sent.ToArrow()));
-    CO_ASSIGN_OR_RETURN(out.rows, AdaptRows(*rows, sent, self->target));
-    out.rows = out.rows->Slice(skipped);
-    out.base_offset += skipped;
-    if (!batch.append_only()) {
-      for (const char change : batch.change_types().substr(static_cast<size_t>(skipped))) {
-        out.changes.push_back(static_cast<wire::ChangeType>(change));
-      }
+    const types::Schema& schema = work.schemas.at(header.schema_id);
+    const types::Schema sent = work.projected.empty() ? schema : Cut(schema, work.projected);
+    ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, sent.ToArrow()));
+    ASSIGN_OR_RAISE(const auto adapted, AdaptRows(*rows, sent, self.target));
+    ScanBatch out{work.asked.bucket, header.base_offset + skipped, header.commit_timestamp_ms, {}, adapted->Slice(skipped), -1};
+    if (batch.append_only()) return out;
+    for (const char change : batch.change_types().substr(static_cast<size_t>(skipped))) {
+      out.changes.push_back(static_cast<wire::ChangeType>(change));
     }
-    co_return out;
+    return out;
   }
 
   static io::Task<Result<types::Schema>> SchemaOf(std::shared_ptr<State> self, int16_t schema_id) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/cluster.h"
+#include "io/pool.h"
 #include "wire/log_batch.h"
 
 namespace sluice::client {
@@ -28,6 +29,7 @@ struct LogScannerOptions {
   int32_t max_bucket_bytes = 1 << 20;    ///< and of one bucket in it.
   int32_t min_bytes = 1;
   std::chrono::milliseconds max_wait{500};  ///< How long the server may wait for min_bytes.
+  io::Pool* decode_pool = nullptr;          ///< Decodes rows off the loop; null = on it. Outlives the scanner's calls.
 };
 
 /// Reads the logs of several buckets of one table, each from an offset on.
