@@ -184,29 +184,50 @@ io::Task<Status> LakeSnapshots::Record(meta::TablePtr table, meta::LakeSnapshot 
   co_return Status::OK();
 }
 
+namespace {
+
+// Offsets files of rounds that never committed are removed once a newer commit is this much younger. Until then a lake
+// snapshot that the coordinator has not heard of may name them.
+constexpr int64_t kOrphanAgeMs = 3600 * 1000;
+
+// Remove `paths`, and what lies in `folder` for so long that no round can mean it any more.
+Status RemoveOffsetsFiles(io::FileSystem& files, const std::set<std::string>& paths, const std::string& folder,
+                          const std::set<std::string>& kept, const std::string& newest) {
+  for (const std::string& path : paths) {
+    const Status removed = files.Remove(path);
+    if (!removed.ok() && !io::IsNotFound(removed)) return removed;
+  }
+  const auto now = files.Stat(newest);
+  const auto entries = files.List(folder);
+  if (!now.ok() || !entries.ok()) return Status::OK();  // The files are elsewhere, as after a change of the remote folder.
+  for (const io::FileSystem::Entry& entry : *entries) {
+    const std::string path = io::JoinPath(folder, entry.name);
+    const bool old = entry.modified_ms + kOrphanAgeMs < now->modified_ms;
+    if (old && entry.name.ends_with(".offsets") && !kept.contains(path)) RETURN_NOT_OK(files.Remove(path));
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
 io::Task<void> LakeSnapshots::RemoveFiles(std::vector<meta::LakeSnapshot> forgotten, int64_t table_id) {
+  const meta::TablePtr table = options_.catalog->state()->FindTable(table_id);
+  if (table == nullptr) co_return;  // Dropped, and its folder with it.
+  std::set<std::string> kept;
+  for (const meta::LakeSnapshot& snapshot : table->lake_snapshots) {
+    kept.insert(LocalPath(snapshot.tiered_offsets_path));
+    kept.insert(LocalPath(snapshot.readable_offsets_path));
+  }
   std::set<std::string> paths;
   for (const meta::LakeSnapshot& snapshot : forgotten) {
-    paths.insert(snapshot.tiered_offsets_path);
-    paths.insert(snapshot.readable_offsets_path);
+    paths.insert(LocalPath(snapshot.tiered_offsets_path));
+    paths.insert(LocalPath(snapshot.readable_offsets_path));
   }
-  const meta::TablePtr table = options_.catalog->state()->FindTable(table_id);
-  if (table != nullptr) {
-    for (const meta::LakeSnapshot& kept : table->lake_snapshots) {
-      paths.erase(kept.tiered_offsets_path);
-      paths.erase(kept.readable_offsets_path);
-    }
-  }
-  paths.erase("");
-  if (paths.empty()) co_return;
+  std::erase_if(paths, [&](const std::string& path) { return path.empty() || kept.contains(path); });
   io::FileSystem* files = options_.files;
-  auto remove = [files, paths] {
-    Status first;
-    for (const std::string& path : paths) {
-      const Status status = files->Remove(LocalPath(path));
-      if (!status.ok() && !io::IsNotFound(status) && first.ok()) first = status;
-    }
-    return first;
+  auto remove = [files, paths, kept, folder = LocalPath(LakeOffsetsFolder(table->info)),
+                 newest = LocalPath(table->LatestLakeSnapshot()->tiered_offsets_path)] {
+    return RemoveOffsetsFiles(*files, paths, folder, kept, newest);
   };
   Status removed = co_await options_.pool->Run(*options_.loop, std::move(remove));
   LogIfError(removed, "removing lake offsets that nothing names any more");

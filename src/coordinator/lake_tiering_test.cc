@@ -241,6 +241,17 @@ TEST_F(LakeTieringTest, KeepsSnapshotsAsAskedAndRemovesFilesOfTheRest) {
   EXPECT_CODE(ErrorCode::kInvalidUpdateVersion, Commit(3, paths[4], true));
 }
 
+TEST_F(LakeTieringTest, FilesOfRoundsThatNeverCommittedGoInTheEnd) {
+  const std::string orphan = Prepare({{0, 1}}).lake_table_offsets_path();
+  ASSERT_OK(Commit(1, Prepare({{0, 1}}).lake_table_offsets_path(), true));
+  EXPECT_TRUE(*h_.files.Exists(orphan));  // A lake snapshot may still name it.
+  h_.world.RunFor(std::chrono::hours(2));
+  const std::string newest = Prepare({{0, 2}}).lake_table_offsets_path();
+  ASSERT_OK(Commit(2, newest, true));
+  EXPECT_FALSE(*h_.files.Exists(orphan));
+  EXPECT_TRUE(*h_.files.Exists(newest));
+}
+
 TEST_F(LakeTieringTest, TheOlderStyleCarriesItsOffsets) {
   wire::CommitLakeTableSnapshotRequest request;
   auto* info = request.add_tables_req();
