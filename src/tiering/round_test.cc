@@ -156,6 +156,26 @@ TEST_F(RoundTest, LakeSnapshotThatTheCoordinatorMissedIsAdopted) {
   EXPECT_EQ(RecordedOffset(0), 2);
 }
 
+TEST_F(RoundTest, RoundLosesAgainstAServiceThatCommittedMeanwhile) {
+  const auto& path = Make("events", false, 1);
+  cluster_.Append(path, 0, {Row(1, "a")});
+  bool committed = false;
+  io::SetCrashHook([&](std::string_view point) {
+    if (point != "tiering.after-prepare" || std::exchange(committed, true)) return;
+    lake::CommitOptions other;
+    const auto offsets =
+        cluster_.Prepare(path, table_.table_id, {{.bucket = 0, .log_end_offset = 0}});
+    other.properties[std::string(lake::kOffsetsProperty)] = *offsets;
+    EXPECT_OK((*lake_.catalog().OpenTable(path))->Commit({}, other));
+  });
+  EXPECT_CODE(ErrorCode::kFencedTieringEpoch, Run());
+  io::SetCrashHook({});
+  EXPECT_TRUE(committed);
+  EXPECT_THAT(lake_.Read(path), IsEmpty());
+  ASSERT_OK(Run());
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+}
+
 TEST_F(RoundTest, TableMadeAnewIsNotTieredInTheOldOnesName) {
   const auto& path = Make("events", false, 1);
   cluster_.Append(path, 0, {Row(1, "a")});
