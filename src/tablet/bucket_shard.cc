@@ -152,6 +152,7 @@ void BucketShard::Refresh(int64_t table_id) {
   for (const auto& [id, replica] : replicas_) {
     if (id.table_id != table_id) continue;
     auto table = options_.tables->Get(table_id);
+    LogIfError(table.status(), "news of a table that cannot be read");  // It goes on as it was.
     if (table.ok()) replica->SetTable(std::move(*table));
   }
 }

@@ -18,7 +18,8 @@ constexpr uint64_t kProjectionBytesMax = 64 << 20;
 struct Wanted {
   types::BucketId id;
   int64_t offset = 0;
-  uint64_t bytes_max = 0;
+  uint64_t bytes_max = 0;       // Of the reply.
+  uint64_t read_bytes_max = 0;  // Of the log.
 };
 
 struct Fetch {
@@ -48,9 +49,12 @@ Result<FetchPtr> ParseFetch(const std::string& body) {
       if (positions.empty()) return Error(ErrorCode::kInvalidColumnProjection, "projection has no columns");
     }
     for (const auto& bucket : table.buckets_req()) {
-      uint64_t bytes_max = static_cast<uint64_t>(std::max(bucket.max_fetch_bytes(), 0));
-      if (!positions.empty()) bytes_max = std::min(bytes_max * kProjectionFactor, kProjectionBytesMax);
-      fetch->buckets.push_back({BucketIdOf(table.table_id(), bucket), bucket.fetch_offset(), bytes_max});
+      Wanted wanted{BucketIdOf(table.table_id(), bucket), bucket.fetch_offset()};
+      wanted.bytes_max = wanted.read_bytes_max = static_cast<uint64_t>(std::max(bucket.max_fetch_bytes(), 0));
+      if (!positions.empty() && wanted.bytes_max < kProjectionBytesMax) {
+        wanted.read_bytes_max = std::min(wanted.bytes_max * kProjectionFactor, kProjectionBytesMax);
+      }
+      fetch->buckets.push_back(wanted);
       fetch->ids.push_back(fetch->buckets.back().id);
       fetch->positions.push_back(positions);
     }
@@ -62,7 +66,7 @@ FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot, const st
   const Wanted& wanted = fetch.buckets[slot];
   const auto replica = shard.Find(wanted.id);
   if (!replica.ok()) return {.error = replica.status()};
-  return (*replica)->Fetch(wanted.offset, wanted.bytes_max, fetch.follower(), wait);
+  return (*replica)->Fetch(wanted.offset, wanted.read_bytes_max, fetch.follower(), wait);
 }
 
 // One look at every bucket; those without data wake `wait` when they get some.
@@ -121,7 +125,7 @@ io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchP
                                       std::shared_ptr<const FetchPart> part) {
   const std::vector<int32_t>& positions = fetch->positions[slot];
   if (positions.empty() || part->slice.size_bytes == 0) co_return Whole(part->slice);
-  uint64_t bytes_max = fetch->buckets[slot].bytes_max / kProjectionFactor;
+  const uint64_t bytes_max = fetch->buckets[slot].bytes_max;
   CO_ASSIGN_OR_RETURN(auto projected,
                       ProjectSlice(part->slice, *part->table, positions, bytes_max, /*may_wait=*/false));
   if (projected) co_return std::move(*projected);

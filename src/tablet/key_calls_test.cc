@@ -69,19 +69,10 @@ TEST_F(KeyCallsTest, PutThatChangesNothingKeepsItsSequence) {
 TEST_F(KeyCallsTest, DeletesFollowTheTablesBehaviour) {
   ASSERT_OK(Put(0, {{1, "a", 10}}));
   tables.SetProperty(kKeyTable, "table.delete.behavior", "disable");
-  wire::UpdateMetadataRequest news;
-  auto* table = news.add_table_metadata();
-  table->mutable_table_path()->set_database_name("db");
-  table->mutable_table_path()->set_table_name("keys");
-  table->set_table_id(kKeyTable);
-  table->set_schema_id(1);
-  table->set_table_json("{}");
-  table->set_created_time(0);
-  table->set_modified_time(0);
-  ASSERT_OK(Ask<wire::UpdateMetadataResponse>(wire::ApiKey::kUpdateMetadata, news));
+  ASSERT_OK(TellChanged(kKeyTable));
   EXPECT_CODE(ErrorCode::kDeletionDisabled, Put(0, {}, {1}));
   tables.SetProperty(kKeyTable, "table.delete.behavior", "ignore");
-  ASSERT_OK(Ask<wire::UpdateMetadataResponse>(wire::ApiKey::kUpdateMetadata, news));
+  ASSERT_OK(TellChanged(kKeyTable));
   ASSERT_OK(Put(0, {}, {1}));
   ASSERT_OK_AND_ASSIGN(const auto found, Lookup(0, {1}));
   EXPECT_EQ(found, (Rows{TestRow{1, "a", 10}}));
@@ -110,10 +101,28 @@ TEST_F(KeyCallsTest, KeysOfALogTableAreRefused) {
 }
 
 TEST_F(KeyCallsTest, OldClientsCannotUseNewKeys) {
+  const std::string batch = wire::BuildKvBatch(1, -1, -1, {});
   tables.SetProperty(kKeyTable, "table.datalake.format", "paimon");
   tables.SetProperty(kKeyTable, "table.kv.format-version", "2");
-  // The bucket key is the primary key: both encodings agree.
-  EXPECT_CODE(ErrorCode::kNone, PutBytes(0, wire::BuildKvBatch(1, -1, -1, {}), {}, /*version=*/0));
+  ASSERT_OK(TellChanged(kKeyTable));
+  EXPECT_OK(PutBytes(0, batch, {}, /*version=*/0));  // Bucket key = primary key: both encodings agree.
+  tables.SetBucketKeys(kKeyTable, {"name"});
+  ASSERT_OK(TellChanged(kKeyTable));
+  EXPECT_CODE(ErrorCode::kUnsupportedVersion, PutBytes(0, batch, {}, /*version=*/0));
+  EXPECT_OK(PutBytes(0, batch, {}, /*version=*/1));
+}
+
+// Keys in memory are full and cannot move to the store; old clients do not know the code for it.
+TEST_F(KeyCallsTest, OldClientsAreToldAnOlderCode) {
+  pool->Stop();
+  for (const auto& [version, code] : {std::pair<int16_t, ErrorCode>{2, ErrorCode::kStorageBackpressure},
+                                      {1, ErrorCode::kKvStorage}}) {
+    const std::string name(1 << 20, 'n');
+    Result<int64_t> put = int64_t{0};
+    for (int32_t id = 0; put.ok() && id < 100; ++id) put = Put(0, {{id, name, id}}, {}, -1, -1, {}, version);
+    EXPECT_CODE(code, put);
+  }
+  Drop();  // Nothing can be closed cleanly any more.
 }
 
 TEST_F(KeyCallsTest, PrefixLookupGivesAListPerKey) {

@@ -56,6 +56,12 @@ class TestTables : public TableSource {
     table->descriptor.properties[key] = value;
     tables_[table_id] = table;
   }
+  void SetBucketKeys(int64_t table_id, std::vector<std::string> bucket_keys) {
+    const std::lock_guard lock(mutex_);
+    auto table = std::make_shared<types::TableInfo>(*tables_.at(table_id));
+    table->descriptor.bucket_keys = std::move(bucket_keys);
+    tables_[table_id] = table;
+  }
   /// ALTER TABLE … ADD COLUMN: a nullable STRING.
   void AddColumn(int64_t table_id, const std::string& name) {
     const std::lock_guard lock(mutex_);
@@ -240,6 +246,21 @@ class TabletTest : public ::testing::Test {
     return wire::ErrorOf(response.notify_buckets_leader_resp(0));
   }
 
+  /// Tell the server that a table has changed.
+  Status TellChanged(int64_t table_id) {
+    wire::UpdateMetadataRequest news;
+    news.set_coordinator_epoch(coordinator_epoch);
+    auto* table = news.add_table_metadata();
+    table->mutable_table_path()->set_database_name("db");
+    table->mutable_table_path()->set_table_name("any");
+    table->set_table_id(table_id);
+    table->set_schema_id(1);
+    table->set_table_json("{}");
+    table->set_created_time(0);
+    table->set_modified_time(0);
+    return Ask<wire::UpdateMetadataResponse>(wire::ApiKey::kUpdateMetadata, news).status();
+  }
+
   std::string LogBatch(const std::vector<TestRow>& rows, wire::LogBatchOptions batch = {}) {
     const auto schema = tables.SchemaOf(kLogTable, 1).ValueOrDie();
     return wire::BuildLogBatch(batch, *ToArrow(*schema, rows), {}).ValueOrDie();
@@ -323,7 +344,8 @@ class TabletTest : public ::testing::Test {
   }
   /// Put rows (by encoded row) and deletes (ids) into one bucket; the log's end after it.
   Result<int64_t> Put(int bucket, const std::vector<TestRow>& rows, const std::vector<int32_t>& deleted = {},
-                      int64_t writer_id = -1, int32_t sequence = -1, std::vector<int32_t> target_columns = {}) {
+                      int64_t writer_id = -1, int32_t sequence = -1, std::vector<int32_t> target_columns = {},
+                      int16_t version = 2) {
     const auto schema = tables.SchemaOf(kKeyTable, 1).ValueOrDie();
     std::vector<types::DataTypePtr> columns;
     for (const auto& column : schema->columns) columns.push_back(column.type);
@@ -337,7 +359,7 @@ class TabletTest : public ::testing::Test {
       records.push_back({keys[i], i < encoded.size() ? std::optional<std::string_view>(encoded[i]) : std::nullopt});
     }
     const std::string batch = wire::BuildKvBatch(1, writer_id, sequence, records);
-    return PutBytes(bucket, batch, std::move(target_columns));
+    return PutBytes(bucket, batch, std::move(target_columns), version);
   }
   Result<int64_t> PutBytes(int bucket, const std::string& records, std::vector<int32_t> target_columns = {},
                            int16_t version = 2) {
