@@ -6,17 +6,11 @@ namespace {
 constexpr int kRoundsMax = 6;        // Stops of the machine per seed.
 constexpr int kOpenAttemptsMax = 20;
 
-// Stop the machine at a random one of the next operations.
-void StopSoon(Machine& machine, uint64_t operations_max) {
-  const auto left = std::make_shared<uint64_t>(1 + machine.random.Below(operations_max));
-  machine.files.SetHook([left](std::string_view, const std::string&) { return --*left > 0; });
-}
-
 // No stop of a machine makes bytes corrupt that are read, so that is a broken invariant too.
 bool IsOurs(const Status& status) { return IsBroken(status) || CodeOf(status) == ErrorCode::kCorruptRecord; }
 
 Stop StopAndStart(Machine& machine) {
-  machine.files.SetHook({});
+  machine.Calm();
   const Stop stop = machine.OneIn(2) ? Stop::kKill : Stop::kPowerLoss;
   if (stop == Stop::kKill) {
     machine.files.Restart();
@@ -32,13 +26,13 @@ Stop StopAndStart(Machine& machine) {
 Result<Stop> OpenInTheEnd(Workload& workload, Machine& machine, Stop stop) {
   for (int attempt = 0; attempt < kOpenAttemptsMax; ++attempt) {
     const bool trouble = machine.OneIn(3);
-    if (trouble) StopSoon(machine, 12);
+    if (trouble) machine.StopAt(1 + machine.random.Below(20));
     const Status opened = workload.Open(machine);
     if (opened.ok()) {
-      machine.files.SetHook({});
+      machine.Calm();
       return stop;
     }
-    if (!trouble || IsOurs(opened)) return Broken("start failed: ", opened.ToString());
+    if (!machine.Faulted() || IsOurs(opened)) return Broken("start failed: ", opened.ToString());
     Probe("machine.stopped-in-recovery");
     workload.Drop();
     if (StopAndStart(machine) == Stop::kPowerLoss) stop = Stop::kPowerLoss;
@@ -48,13 +42,14 @@ Result<Stop> OpenInTheEnd(Workload& workload, Machine& machine, Stop stop) {
 
 Status RunUntilStopped(Workload& workload, Machine& machine) {
   const uint64_t trouble = machine.random.Below(4);
-  if (trouble == 0) StopSoon(machine, 400);
-  if (trouble == 1) StopSoon(machine, 30);
-  if (trouble == 2) machine.files.FailOperation(1 + machine.random.Below(60));
+  if (trouble == 0) machine.StopAt(1 + machine.random.Below(400));
+  if (trouble == 1) machine.StopAt(1 + machine.random.Below(30));
+  if (trouble == 2) machine.FailAt(1 + machine.random.Below(60));
   const uint64_t steps = 1 + machine.random.Below(static_cast<uint64_t>(workload.steps_max()));
   for (uint64_t i = 0; i < steps; ++i) {
     const Status stepped = workload.Step(machine);
     if (IsOurs(stepped)) return Broken("step failed: ", stepped.ToString());
+    if (!stepped.ok() && !machine.Faulted()) return Broken("step failed by itself: ", stepped.ToString());
     if (!stepped.ok()) {
       Probe(trouble == 2 ? "machine.failed-operation" : "machine.stopped-in-step");
       break;
@@ -64,6 +59,22 @@ Status RunUntilStopped(Workload& workload, Machine& machine) {
 }
 
 }  // namespace
+
+void Machine::StopAt(uint64_t n) {
+  fault_at_ = files.operations() + n;
+  files.SetHook([this](std::string_view, const std::string&) { return files.operations() < fault_at_; });
+}
+
+void Machine::FailAt(uint64_t n) {
+  fault_at_ = files.operations() + n;
+  files.FailOperation(n);
+}
+
+void Machine::Calm() {
+  files.SetHook({});
+  files.FailOperation(0);
+  fault_at_ = UINT64_MAX;
+}
 
 Status RunSeed(const NamedWorkload& named, uint64_t seed) {
   Machine machine(seed);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "sim/ddl_workload.h"
 #include "sim/log_workload.h"
 #include "sim/tiering_workload.h"
 #include "sim/workload.h"
@@ -31,6 +32,7 @@ std::map<std::string, uint64_t>& Probes() {
 std::vector<NamedWorkload> Workloads() {
   return {
       {"log", 1, [](Machine& machine) { return MakeLogWorkload(machine); }},
+      {"ddl", 2, [](Machine& machine) { return MakeDdlWorkload(machine); }},
       {"tiering", 4, [](Machine& machine) { return MakeTieringWorkload(machine); }},
   };
 }

@@ -32,8 +32,17 @@ struct Machine {
   /// True once in `n` times.
   bool OneIn(uint64_t n) { return random.Below(n) == 0; }
 
+  /// Stop at the n-th operation from now on, or let it fail once.
+  void StopAt(uint64_t n);
+  void FailAt(uint64_t n);
+  /// No faults from here on.
+  void Calm();
+  /// True once the machine has stopped or failed an operation: errors may be its own from then on.
+  bool Faulted() const { return files.operations() >= fault_at_; }
+
  private:
   uint64_t count_ = 0;
+  uint64_t fault_at_ = UINT64_MAX;
 };
 
 /// Something that runs on a machine which stops at any file operation, and the invariant that it keeps.
