@@ -94,6 +94,25 @@ bool IsImmutableOption(const std::string& lake_option) {
   return kImmutableOptions.contains(lake_option) || lake_option.starts_with("blob-");
 }
 
+Status CheckSupported(const std::map<std::string, std::string>& lake_options) {
+  static const std::map<std::string, std::set<std::string>> kOnly = {{"merge-engine", {"deduplicate"}},
+                                                                     {"changelog-producer", {"none", "input"}},
+                                                                     {"deletion-vectors.enabled", {"false"}},
+                                                                     {"sequence.field", {}},
+                                                                     {"data-file.path-directory", {}},
+                                                                     {"data-file.external-paths", {}},
+                                                                     {"row-tracking.enabled", {"false"}},
+                                                                     {"data-evolution.enabled", {"false"}},
+                                                                     {"bucket-function.type", {"default"}},
+                                                                     {"ignore-delete", {"false"}}};
+  for (const auto& [option, allowed] : kOnly) {
+    const auto at = lake_options.find(option);
+    if (at == lake_options.end() || allowed.contains(at->second)) continue;
+    return Error(ErrorCode::kInvalidConfig, "option of a lake table is not supported, option=", option, " value=", at->second);
+  }
+  return Status::OK();
+}
+
 DataTypePtr LakeTypeOf(const DataTypePtr& type) {
   switch (type->kind()) {
     case TypeKind::kTime:
@@ -132,6 +151,7 @@ Status ValidateForLake(const types::TableDescriptor& descriptor) {
       }
     }
   }
+  RETURN_NOT_OK(CheckSupported(LakeOptionsOf(descriptor)));
   for (const types::Column& column : descriptor.schema.columns) {
     RETURN_NOT_OK(ValidateColumnName(column.name));
     const bool is_key = Contains(descriptor.schema.primary_key, column.name) ||

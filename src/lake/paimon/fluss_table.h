@@ -22,6 +22,9 @@ std::string DifferenceOf(const LakeSchema& existing, const LakeSchema& wanted);
 
 /// Name of a Fluss property among the lake table's options: "paimon.X" is X, others "fluss.<key>"; nullopt = not kept.
 std::optional<std::string> LakeOptionName(const std::string& key);
+/// Errors: kInvalidConfig naming an option that asks for what our writers and readers do not do: another merge engine,
+/// sequence fields, deletion vectors, changelog producers that need a compaction, data files elsewhere.
+Status CheckSupported(const std::map<std::string, std::string>& lake_options);
 /// True for options that may never change once the table exists.
 bool IsImmutableOption(const std::string& lake_option);
 /// Type of a column in the lake.

@@ -173,6 +173,7 @@ class PaimonCatalog : public LakeCatalog {
     if (IsImmutableOption(*name)) {
       return Error(ErrorCode::kInvalidConfig, "option of a lake table cannot be changed, option=", change.key);
     }
+    if (change.kind == LakeChange::Kind::kSetOption) RETURN_NOT_OK(CheckSupported({{*name, change.value}}));
     const auto old = latest.options.find(*name);
     if (change.kind == LakeChange::Kind::kResetOption) {
       if (old != latest.options.end()) edit->reset_options.push_back(*name);

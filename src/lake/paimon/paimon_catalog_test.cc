@@ -83,6 +83,13 @@ TEST_F(PaimonCatalogTest, RefusesWhatTheLakeCannotHold) {
     descriptor.custom_properties[key] = "1";
     EXPECT_CODE(ErrorCode::kInvalidConfig, catalog_->Validate(descriptor));
   }
+  for (const auto& [key, value] : std::map<std::string, std::string>{{"paimon.merge-engine", "aggregation"},
+                                                                     {"paimon.deletion-vectors.enabled", "true"},
+                                                                     {"paimon.changelog-producer", "lookup"}}) {
+    auto descriptor = Descriptor();
+    descriptor.properties[key] = value;
+    EXPECT_CODE(ErrorCode::kInvalidConfig, catalog_->Validate(descriptor));
+  }
   for (const char* name : {"__bucket", "__offset", "__timestamp", "_KEY_id", "rowkind", "_VALUE_KIND"}) {
     auto descriptor = Descriptor();
     descriptor.schema.columns.push_back({name, DataType::Of(TypeKind::kInteger), ""});

@@ -9,6 +9,7 @@
 #include "lake/paimon/commit.h"
 #include "lake/paimon/compaction.h"
 #include "lake/paimon/expire.h"
+#include "lake/paimon/fluss_table.h"
 #include "lake/paimon/split_reader.h"
 #include "lake/paimon/system_tables.h"
 
@@ -71,6 +72,7 @@ class PaimonTable : public LakeTable {
   const std::string& location() const override { return paths_.location(); }
 
   Result<std::unique_ptr<BucketWriter>> OpenWriter(const WriterOptions& options) override {
+    RETURN_NOT_OK(CheckSupported(schema_->options));
     ASSIGN_OR_RAISE(auto shaper, RowShaper::Make(schema_, options.columns));
     BucketPlace place;
     ASSIGN_OR_RAISE(place.partition, EncodePartition(TypesOf(*schema_, schema_->partition_keys), options.partition));
@@ -180,6 +182,7 @@ class PaimonTable : public LakeTable {
   Status Unpin(const std::string& consumer) override { return snapshots_.RemoveConsumer(consumer); }
 
   Result<std::optional<int64_t>> Compact(const CompactOptions& options) override {
+    RETURN_NOT_OK(CheckSupported(schema_->options));
     ASSIGN_OR_RAISE(const auto latest, LatestSnapshot());
     if (!latest.has_value()) return std::nullopt;
     ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, *latest));

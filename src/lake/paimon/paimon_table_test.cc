@@ -330,16 +330,13 @@ TEST_F(PaimonTableTest, KeyWritersBeyondTheirBufferKeepTheNewestRow) {
   ASSERT_OK(catalog_->CreateTable({"db", "big"}, IdTable(true), true));
   ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable({"db", "big"}));
   ASSERT_OK_AND_ASSIGN(const auto writer, table->OpenWriter({.columns = {"id", "v"}}));
-  constexpr int32_t kRows = 500'000;  // About 28 bytes a row with the system columns.
+  constexpr int32_t kRows = 500'000;  // 28 bytes a row with the system columns: five batches fill the buffer.
   std::vector<int32_t> ids(kRows), values(kRows);
   for (int32_t i = 0; i < kRows; ++i) ids[static_cast<size_t>(i)] = kRows - i;
-  int32_t round = 0;
-  for (; writer->buffered_bytes() < (int64_t{48} << 20) && round < 8; ++round) {
-    std::ranges::fill(values, round);
+  for (int32_t round = 0; round < 7; ++round) {
+    std::ranges::fill(values, round == 6 ? 1000 : round);
     ASSERT_OK(writer->Write({IdBatch(ids, values), {}, int64_t{round} * kRows, round}));
   }
-  std::ranges::fill(values, 1000);
-  for (int i = 0; i < 2; ++i) ASSERT_OK(writer->Write({IdBatch(ids, values), {}, int64_t{round++} * kRows, round}));
   std::vector<std::unique_ptr<PreparedFiles>> files;
   files.push_back(writer->Finish().ValueOrDie());
   ASSERT_OK_AND_ASSIGN(const int64_t id, table->Commit(std::move(files), {}));
