@@ -25,6 +25,7 @@ Status WriteBatch(const client::ScanBatch& batch, lake::BucketWriter& writer, Bu
   RETURN_NOT_OK(writer.Write(
       lake::LakeRows{batch.rows, kinds, batch.base_offset, batch.commit_timestamp_ms}));
   moved->records += batch.rows->num_rows();
+  moved->end_offset = batch.base_offset + batch.rows->num_rows();
   moved->max_timestamp_ms = std::max(moved->max_timestamp_ms, batch.commit_timestamp_ms);
   return Status::OK();
 }
@@ -39,25 +40,32 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
   std::unique_ptr<lake::BucketWriter> writer;
   int64_t size_bytes = 0;
   for (int stalls = 0; moved.end_offset < span.to && size_bytes < limits.bytes_max;) {
-    if (*limits.cancelled || *limits.stopping)
+    if (*limits.cancelled || *limits.stopping) {
       return Error(ErrorCode::kOperationNotAttempted, "tiering round is stopping");
+    }
+    const int64_t started = moved.end_offset;
     ASSIGN_OR_RAISE(const auto batches, log->Next());
+    int64_t reached = log->position();
     for (const client::ScanBatch& batch : batches) {
+      if (batch.base_offset >= span.to) {
+        // Came after the plan. Its schema may be newer than the columns that this log was opened with.
+        reached = std::max(span.to, moved.end_offset);
+        break;
+      }
       if (batch.rows->num_rows() == 0) continue;
       if (writer == nullptr) {
-        const lake::WriterOptions options{log->schema()->field_names(), span.partition,
-                                          span.bucket.bucket};
+        const lake::WriterOptions options{log->schema()->field_names(), span.partition, span.bucket.bucket};
         ASSIGN_OR_RAISE(writer, lake.OpenWriter(options));
       }
       RETURN_NOT_OK(WriteBatch(batch, *writer, &moved));
       size_bytes += arrow::util::TotalBufferSize(*batch.rows);
     }
-    stalls = log->position() > moved.end_offset ? 0 : stalls + 1;
+    stalls = reached > started ? 0 : stalls + 1;
     if (stalls > kStallsMax) {
       return Error(ErrorCode::kRequestTimeOut, "log gives no rows ", span.bucket.ToString(),
                    " offset=", moved.end_offset, " high_watermark=", span.to);
     }
-    moved.end_offset = log->position();
+    moved.end_offset = reached;
   }
   if (writer != nullptr) {
     ASSIGN_OR_RAISE(moved.files, writer->Finish());

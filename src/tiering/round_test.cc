@@ -124,6 +124,18 @@ TEST_F(RoundTest, ByteLimitEndsARoundAndTheNextGoesOn) {
   EXPECT_EQ(lake_.Read(path), ExpectedRows());
 }
 
+TEST_F(RoundTest, RowsBehindThePlanWaitForTheNextRound) {
+  const auto& path = Make("events", false, 1);
+  cluster_.Append(path, 0, {Row(1, "a"), Row(2, "b")});
+  cluster_.Append(path, 0, {Row(3, "c")});
+  ASSERT_OK_AND_ASSIGN(const auto lake, lake_.catalog().OpenTable(path));
+  const std::atomic<bool> no = false;
+  const BucketSpan span{.bucket = {table_.table_id, std::nullopt, 0}, .from = 0, .to = 2};
+  ASSERT_OK_AND_ASSIGN(const auto moved, MoveBucket(cluster_, *lake, path, span, {1 << 20, &no, &no}));
+  EXPECT_EQ(moved.end_offset, 2);
+  EXPECT_EQ(moved.records, 2);
+}
+
 TEST_F(RoundTest, FailedReadLeavesNothingBehind) {
   const auto& path = Make("events", false, 2);
   cluster_.Append(path, 0, {Row(1, "a")});
