@@ -64,7 +64,7 @@ io::Task<Status> CoordinatorCore::Start() {
 
 io::Task<void> CoordinatorCore::Stop() {
   in_office = false;
-  desk->Stop();
+  co_await desk->Stop();
   if (tell_timer.has_value()) options.loop->Cancel(*tell_timer);
   tell_timer.reset();
   if (running == 0) co_return;

@@ -135,8 +135,9 @@ class FakeTablet : public io::Transport {
  public:
   explicit FakeTablet(const Power& power) : power_(power) {}
 
-  io::Task<Result<std::string>> Send(io::Loop&, io::Call call) override {
+  io::Task<Result<std::string>> Send(io::Loop& loop, io::Call call) override {
     CO_RETURN_NOT_OK(power_.Check());
+    if (delay.count() > 0) co_await io::Sleep(loop, delay);
     if (!reachable) co_return Error(ErrorCode::kNetwork, "connection refused");
     calls.push_back(static_cast<wire::ApiKey>(call.api_key));
     switch (static_cast<wire::ApiKey>(call.api_key)) {
@@ -160,6 +161,7 @@ class FakeTablet : public io::Transport {
   std::map<types::BucketId, int64_t> log_ends;
   int32_t coordinator_epoch = 0;
   bool reachable = true;
+  std::chrono::milliseconds delay{0};  ///< Of every answer.
 
  private:
   template <typename Entry>

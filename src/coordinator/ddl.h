@@ -16,6 +16,9 @@
 
 namespace sluice::coordinator {
 
+/// True when the lake said no. Any other error leaves open whether a change of the lake took place.
+bool LakeRefused(const Status& status);
+
 /// Changes of databases, tables and partitions, one at a time.
 ///
 /// Order of a change that touches the lake: intent → lake → catalog (with the intent's removal) → tablet servers. Of

@@ -133,12 +133,12 @@ io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change, bool
   CO_ASSIGN_OR_RETURN(intent.id, options_.catalog->AddIntent(intent));
   CRASH_POINT("ddl.alter.after-intent");
   Status altered = co_await AlterInLake(table, descriptor);
-  if (!altered.ok()) {
+  if (!altered.ok() && LakeRefused(altered)) {
     LogIfError(options_.catalog->RemoveIntent(intent.id), "undo of a failed ALTER TABLE");
-    co_return altered;
   }
+  CO_RETURN_NOT_OK(altered);  // A failed file operation may have happened all the same: then the intent stays.
   CRASH_POINT("ddl.alter.after-lake");
-  // Should this fail, the intent stays and the change is finished before the next one, or at the next start.
+  // Should this fail too, the intent stays and the change is finished before the next one, or at the next start.
   co_return co_await CommitAlter(path, std::move(descriptor), intent.id);
 }
 

@@ -5,6 +5,20 @@
 
 namespace sluice::coordinator {
 
+bool LakeRefused(const Status& status) {
+  switch (CodeOf(status)) {
+    case ErrorCode::kInvalidTable:
+    case ErrorCode::kInvalidConfig:
+    case ErrorCode::kInvalidAlterTable:
+    case ErrorCode::kLakeTableAlreadyExist:
+    case ErrorCode::kLakeStorageNotConfigured:
+    case ErrorCode::kTableNotExist:
+      return true;
+    default:
+      return false;
+  }
+}
+
 io::Task<Status> Ddl::Settle(types::TablePath path) {
   const meta::CatalogStatePtr before = state();
   for (const meta::DdlIntent& intent : before->intents) {
@@ -72,8 +86,7 @@ io::Task<Status> Ddl::RecoverAlter(meta::DdlIntent intent) {
     LogInfo("finished a half-done ALTER TABLE table={}", path.ToString());
     co_return finished;
   }
-  // Without a code it is no answer but a lake that could not be asked.
-  if (CodeOf(finished) == ErrorCode::kUnknownServer) co_return finished;
+  if (!LakeRefused(finished)) co_return finished;  // A lake that could not be asked: the next start tries again.
   LogInfo("gave up a half-done ALTER TABLE table={} cause={}", path.ToString(), finished.ToString());
   co_return options_.catalog->RemoveIntent(intent_id);
 }

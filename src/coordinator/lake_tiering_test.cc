@@ -135,6 +135,16 @@ TEST_F(LakeTieringTest, ATableWithRowsIsHandedOutOnceAndAgainWhenMoreCome) {
   EXPECT_GT(second->tiering_epoch(), first->tiering_epoch());
 }
 
+TEST_F(LakeTieringTest, StoppingWaitsForAProbeUnderWay) {
+  h_.tablet->delay = std::chrono::milliseconds(50);
+  // At all moments of a probe cycle of 1250 ms, so also while an answer is on its way.
+  for (int moment = 0; moment < 1300; moment += 20) {
+    h_.world.RunFor(std::chrono::milliseconds(moment));
+    h_.Restart();
+  }
+  EXPECT_FALSE(Ask().has_value());
+}
+
 TEST_F(LakeTieringTest, HeartbeatsAreAnsweredPerTable) {
   h_.tablet->log_ends[{table_id_, std::nullopt, 1}] = 10;
   const auto table = AskWithin(std::chrono::seconds(5));

@@ -23,10 +23,14 @@ void TieringDesk::Start() {
   for (const auto& [table_id, table] : state->tables_by_id) TableChanged(table_id);
 }
 
-void TieringDesk::Stop() {
+io::Task<void> TieringDesk::Stop() {
   stopped_ = true;
   if (armed_) options_.loop->Cancel(timer_);
   armed_ = false;
+  if (probing_ == 0) co_return;
+  drained_.emplace(*options_.loop);
+  const io::Completion<bool> done = *drained_;
+  co_await done;
 }
 
 void TieringDesk::TableChanged(int64_t table_id) {
@@ -63,7 +67,9 @@ void TieringDesk::Tick() {
 io::Task<void> TieringDesk::Probe(std::shared_ptr<TieringDesk> self, int64_t table_id) {
   const meta::TablePtr table = self->options_.catalog->state()->FindTable(table_id);
   if (table == nullptr) co_return;
+  ++self->probing_;
   auto rows = co_await self->options_.link->HasUntieredRows(table);
+  if (--self->probing_ == 0 && self->drained_.has_value()) self->drained_->Set(true);
   if (self->stopped_) co_return;
   std::optional<bool> answer;
   if (rows.ok()) {

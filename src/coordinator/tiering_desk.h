@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 
 #include "coordinator/tablet_link.h"
 #include "coordinator/tiering_queue.h"
@@ -25,7 +26,8 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
 
   /// Take up the lake tables that exist.
   void Start();
-  void Stop();
+  /// Take no more time, and wait for the probes under way.
+  io::Task<void> Stop();
   /// A table was created, altered or dropped.
   void TableChanged(int64_t table_id);
   /// The service's call: failed, then tiering, then finished tables, then perhaps one table to tier (reference 8.3).
@@ -44,6 +46,8 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
   io::Loop::TimerId timer_ = 0;
   bool armed_ = false;
   bool stopped_ = true;
+  int probing_ = 0;
+  std::optional<io::Completion<bool>> drained_;
 };
 
 }  // namespace sluice::coordinator
