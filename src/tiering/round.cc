@@ -40,6 +40,7 @@ Result<RoundResult> Round::Run() {
   const auto started = options_.clock->Monotonic();
   RETURN_NOT_OK(Open());
   RETURN_NOT_OK(AdoptNewer());
+  CRASH_POINT("tiering.after-adopt");
   ASSIGN_OR_RAISE(auto spans, PlanSpans(*options_.link, table_, recorded_));
   std::erase_if(spans, [](const BucketSpan& span) { return span.from >= span.to; });
   RoundResult result;
@@ -82,7 +83,6 @@ Status Round::AdoptNewer() {
   LogInfo("lake snapshot of an unfinished round is registered table={} snapshot={}",
           handout_.path.ToString(), newest->id);
   RETURN_NOT_OK(CommitToCluster(newest->id, path->second, {}, kKeepAllSnapshots));
-  CRASH_POINT("tiering.after-adopt");
   ASSIGN_OR_RAISE(recorded_, options_.link->RecordedSnapshot(handout_.path));
   if (!recorded_.has_value() || recorded_->snapshot_id != newest->id) {
     return Error(ErrorCode::kUnknownServer,
