@@ -4,6 +4,7 @@
 #include <arrow/type.h>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "types/column_sink_internal.h"
 
 namespace sluice::types {
@@ -28,9 +29,21 @@ bool HasOffsets(const DataType& type) {
   }
 }
 
+bool StoredAsIs(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::kTime:
+    case TypeKind::kTimestamp:
+    case TypeKind::kTimestampLtz:
+    case TypeKind::kDecimal:
+    case TypeKind::kBoolean: return false;
+    default: return true;
+  }
+}
+
 }  // namespace
 
-ColumnSink::ColumnSink(DataTypePtr type) : type_(std::move(type)), layout_(LayoutOf(*type_)) {
+ColumnSink::ColumnSink(DataTypePtr type)
+    : type_(std::move(type)), layout_(LayoutOf(*type_)), stored_as_is_(StoredAsIs(type_->kind())) {
   if (HasOffsets(*type_)) AppendLe<int32_t>(&values_, 0);
   if (layout_.shape == Shape::kArray) children_.emplace_back(type_->element());
   if (layout_.shape == Shape::kMap) {
@@ -45,11 +58,6 @@ void ColumnSink::Reserve(int64_t rows) {
   if (type_->kind() != TypeKind::kBinary) values_.reserve(static_cast<size_t>(rows + 1) * width);
   if (layout_.shape != Shape::kRow) return;
   for (ColumnSink& child : children_) child.Reserve(rows);
-}
-
-void ColumnSink::AppendValid() {
-  ++length_;
-  if (nulls_ > 0) valid_.push_back(1);
 }
 
 /// Room for a value that nobody reads.
@@ -84,7 +92,7 @@ void ColumnSink::AppendNull() {
   valid_.push_back(0);
 }
 
-void ColumnSink::AppendBits(uint64_t bits) {
+void ColumnSink::AppendConverted(uint64_t bits) {
   switch (type_->kind()) {
     case TypeKind::kTime: {
       const auto ms = static_cast<int64_t>(static_cast<int32_t>(bits));
@@ -104,11 +112,7 @@ void ColumnSink::AppendBits(uint64_t bits) {
       AppendLe(&values_, static_cast<int64_t>(bits) < 0 ? ~uint64_t{0} : uint64_t{0});
       break;
     case TypeKind::kBoolean: values_.push_back(bits != 0 ? 1 : 0); break;
-    default: {
-      char raw[8];
-      StoreLe(raw, bits);
-      values_.append(raw, layout_.width);
-    }
+    default: CHECK(false && "stored as it is");
   }
   AppendValid();
 }

@@ -21,7 +21,13 @@ class ColumnSink {
 
   void AppendNull();
   /// kFixed: the value's bits.
-  void AppendBits(uint64_t bits);
+  void AppendBits(uint64_t bits) {
+    if (!stored_as_is_) return AppendConverted(bits);
+    char raw[8];
+    StoreLe(raw, bits);
+    values_.append(raw, layout_.width);
+    AppendValid();
+  }
   /// Errors: kCorruptRecord when the bytes are longer than a BINARY(n); shorter ones are padded with zeros.
   Status AppendBytes(std::string_view bytes);
   /// Errors: kCorruptRecord when the time is beyond what the Arrow unit can hold.
@@ -35,11 +41,16 @@ class ColumnSink {
   Result<std::shared_ptr<arrow::ArrayData>> Finish();
 
  private:
+  void AppendConverted(uint64_t bits);
   void AppendPlaceholder();
-  void AppendValid();
+  void AppendValid() {
+    ++length_;
+    if (nulls_ > 0) valid_.push_back(1);
+  }
 
   DataTypePtr type_;
   ValueLayout layout_;
+  bool stored_as_is_;   // Arrow holds the bits as rows do.
   int64_t length_ = 0;
   int64_t nulls_ = 0;
   std::string valid_;   // One byte per row, empty while there is no NULL.

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/bytes.h"
 #include "types/column_view_internal.h"
 
 namespace sluice::types {
@@ -115,14 +114,12 @@ Status ColumnView::SetChildren(const DataType& type, const arrow::ArrayData& dat
   return Status::OK();
 }
 
-uint64_t ColumnView::Bits(int64_t row) const {
+uint64_t ColumnView::OtherBits(int64_t row) const {
   const int64_t at = row + offset_;
   switch (source_) {
     case Source::kBool: return static_cast<uint8_t>(values_[at >> 3]) >> (at & 7) & 1;
     case Source::kInt8: return static_cast<uint64_t>(int64_t{static_cast<int8_t>(values_[at])});
     case Source::kInt16: return static_cast<uint64_t>(int64_t{LoadLe<int16_t>(values_ + at * 2)});
-    case Source::kInt32: return static_cast<uint64_t>(int64_t{LoadLe<int32_t>(values_ + at * 4)});
-    case Source::kInt64: return LoadLe<uint64_t>(values_ + at * 8);
     // Java writes one pattern for all NaNs, and keys must not differ by it.
     case Source::kFloat: return std::isnan(LoadLe<float>(values_ + at * 4)) ? 0x7fc00000u : LoadLe<uint32_t>(values_ + at * 4);
     case Source::kDouble:

@@ -16,6 +16,16 @@ void AppendFixed(uint64_t bits, size_t width, std::string* out) {
   out->append(raw, width);
 }
 
+/// As AppendVarint, for the inner loop: one append.
+void AppendVarintFast(uint64_t value, std::string* out) {
+  if (value < 0x80) return out->push_back(static_cast<char>(value));
+  char raw[10];
+  size_t size = 0;
+  for (; value >= 0x80; value >>= 7) raw[size++] = static_cast<char>(value | 0x80);
+  raw[size++] = static_cast<char>(value);
+  out->append(raw, size);
+}
+
 /// Put `bytes` behind the section that starts at `base`, padded to words, and return what the slot says of it.
 uint64_t AppendPiece(std::string_view bytes, size_t base, std::string* out) {
   const uint64_t offset = out->size() - base;
@@ -63,7 +73,7 @@ void RowWriter::AppendCompactedValue(const ColumnView& column, int64_t row, std:
     case Shape::kFixed: {
       const uint64_t bits = column.Bits(row);
       if (!layout.varint) return AppendFixed(bits, layout.width, out);
-      return AppendVarint(out, layout.width == 4 ? static_cast<uint32_t>(bits) : bits);
+      return AppendVarintFast(layout.width == 4 ? static_cast<uint32_t>(bits) : bits, out);
     }
     case Shape::kBytes: return with_size(column.Bytes(row));
     case Shape::kTimePair: {
