@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kAggregates[] = {
     "COUNT",      "SUM",         "AVG",        "MIN",         "MAX",      "STDDEV",    "STDDEV_POP", "STDDEV_SAMP",
     "VAR_POP",    "VAR_SAMP",    "VARIANCE",   "LISTAGG",     "COLLECT",  "ARRAY_AGG", "FIRST_VALUE", "LAST_VALUE",
-    "PERCENTILE", "SINGLE_VALUE",
+    "PERCENTILE", "SINGLE_VALUE", "APPROX_COUNT_DISTINCT",
 };
 constexpr std::string_view kWindowFunctions[] = {
     "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE",
@@ -67,6 +67,9 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
     }
     return MakeAggregate(like, name, type, "COUNT(#CASE WHEN " + present + " THEN row(" + row + ") END)@", std::move(args));
   }
+  if (name == "APPROX_COUNT_DISTINCT" && args.size() == 1) {
+    return MakeAggregate(like, name, SqlType::Of(SqlKind::kBigInt, false), "COUNT(DISTINCT $1)@", std::move(args));
+  }
   const size_t most = name == "LISTAGG" || name == "PERCENTILE" ? 2 : 1;
   if (call.star || args.empty() || args.size() > most) return InvalidAt(call.at, "aggregate has a wrong number of arguments, name=", name);
   const BoundPtr value = args[0];
@@ -77,7 +80,7 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
     return MakeAggregate(like, name, from.WithNullable(nullable), function + "(#$1)@", std::move(args));
   }
   if (name == "ARRAY_AGG") {
-    return MakeAggregate(like, name, SqlType::Array(from, nullable && !context.grouped), "list(#$1)@", std::move(args));
+    return MakeAggregate(like, name, SqlType::Array(from, from.nullable || like.filter != nullptr), "list(#$1)@", std::move(args));
   }
   if (name == "LISTAGG") {
     if (!from.is_text()) return InvalidAt(call.at, "LISTAGG needs text, type=", from.ToString());
@@ -88,7 +91,7 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
       args.push_back(std::move(bound));
       order += (order.empty() ? " ORDER BY $" : ", $") + std::to_string(args.size()) + SortDirection(key);
     }
-    return MakeAggregate(like, name, SqlType::String(nullable), "string_agg(#$1, $2" + order + ")@", std::move(args));
+    return MakeAggregate(like, name, SqlType::String(from.nullable || like.filter != nullptr), "string_agg(#$1, $2" + order + ")@", std::move(args));
   }
   if (name == "COLLECT") return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "COLLECT (MULTISET) is not supported yet");
   if (!from.is_numeric()) return InvalidAt(call.at, name, " needs a number, type=", from.ToString());
@@ -98,7 +101,16 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
   }
   if (name == "SUM") {
     SqlType type = from.WithNullable(nullable);
-    if (type.kind == SqlKind::kDecimal) type.precision = 38;
+    if (type.kind == SqlKind::kDecimal) {
+      type.precision = 38;
+      // A sum beyond 38 digits is NULL; from narrow values it would take 10^10 rows.
+      if (from.precision > 28) {
+        std::string limit(38, '9');
+        if (type.scale > 0) limit.insert(limit.size() - static_cast<size_t>(type.scale), ".");
+        const std::string most_text = "CAST('" + limit + "' AS " + type.EngineName() + ")";
+        return MakeAggregate(like, name, type, "CASE WHEN SUM(#$1)@ BETWEEN -" + most_text + " AND " + most_text + " THEN SUM(#$1)@ END", std::move(args));
+      }
+    }
     return MakeAggregate(like, name, type, "CAST(SUM(#$1)@ AS " + type.EngineName() + ")", std::move(args));
   }
   if (IsVariance(name)) return Variance(name, like, value, call.at);

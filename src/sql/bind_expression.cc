@@ -125,7 +125,7 @@ Result<BoundPtr> Binder::Impl::Field(BoundPtr row, const std::string& name, Posi
   const auto position = static_cast<size_t>(found - row->type.names.begin());
   SqlType type = row->type.children[position];
   type.nullable = type.nullable || row->type.nullable;
-  return MakeTyped("FIELD", type, "struct_extract($1, " + std::to_string(position + 1) + ")", {std::move(row)});
+  return MakeTyped("FIELD", type, "struct_extract($1, " + EscapeTemplate(QuoteString(name)) + ")", {std::move(row)});
 }
 
 // --- literals ---
@@ -343,7 +343,7 @@ Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
   const bool nullable = left->type.nullable || column->type.nullable;
   RETURN_NOT_OK(UnifyForComparison(&left, &column, expr.at, true));
   auto bound = std::make_shared<Bound>(*MakeTyped("IN query", SqlType::Of(SqlKind::kBoolean, nullable),
-                                                  "($1" + word + "(SELECT " + Emit(*column) + " FROM (" + query.sql + ")))",
+                                                  "($1" + word + "(SELECT " + EscapeTemplate(Emit(*column) + " FROM (" + query.sql) + ")))",
                                                   {std::move(left)}));
   bound->kind = BoundKind::kSubquery;
   bound->outer_columns = std::move(frame.outer_columns);
@@ -358,7 +358,7 @@ Result<BoundPtr> Binder::Impl::Subquery(const ast::Expr& expr, ExprContext& cont
     return InvalidAt(expr.at, "a query as a value needs one column, columns=", query.columns.size());
   }
   SqlType type = exists ? SqlType::Of(SqlKind::kBoolean, false) : query.columns[0].type.WithNullable(true);
-  auto bound = std::make_shared<Bound>(*MakeTyped("query", type, (exists ? "EXISTS (" : "(") + query.sql + ")", {}));
+  auto bound = std::make_shared<Bound>(*MakeTyped("query", type, (exists ? "EXISTS (" : "(") + EscapeTemplate(query.sql) + ")", {}));
   bound->kind = BoundKind::kSubquery;
   bound->outer_columns = std::move(frame.outer_columns);
   return bound;
@@ -375,7 +375,7 @@ Result<BoundPtr> Binder::Impl::Collection(const ast::Expr& expr, ExprContext& co
     for (size_t i = 0; i < args.size(); ++i) {
       type.names.push_back("EXPR$" + std::to_string(i));
       type.children.push_back(args[i]->type);
-      list += (i > 0 ? ", \"" : "\"") + type.names.back() + "\" := $" + std::to_string(i + 1);
+      list += (i > 0 ? ", \"" : "\"") + EscapeTemplate(type.names.back()) + "\" := $" + std::to_string(i + 1);
     }
     return MakeTyped("ROW", type, "struct_pack(" + list + ")", std::move(args));
   }

@@ -315,7 +315,7 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
   }
   if (name == "TYPEOF" && args.size() == 1) {
     BoundPtr text = MakeString(args[0]->type.ToString());
-    return MakeTyped(name, SqlType::String(), text->text, {});
+    return MakeTyped(name, SqlType::String(), EscapeTemplate(text->text), {});
   }
   *matched = false;
   return nullptr;

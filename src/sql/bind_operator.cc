@@ -262,7 +262,7 @@ Result<BoundPtr> Binder::Impl::Like(const ast::Expr& call, std::vector<BoundPtr>
     }
   }
   if (call.name == "LIKE") {
-    return MakeCall("LIKE", Boolean(), args.size() == 3 ? "($1 LIKE $2 ESCAPE $3)" : "($1 LIKE $2)", std::move(args));
+    return MakeCall("LIKE", Boolean(), args.size() == 3 ? "like_escape($1, $2, $3)" : "($1 LIKE $2)", std::move(args));
   }
   if (args.size() == 3 || !args[1]->constant) {
     return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "SIMILAR TO with ESCAPE or a computed pattern is not supported yet");

@@ -21,7 +21,10 @@ void Fill(const Bound& expr, std::string* out) {
   const std::string& text = expr.text;
   const bool aggregate = expr.kind == BoundKind::kAggregate;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '$' && i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9') {
+    if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '$') {
+      out->push_back('$');
+      ++i;
+    } else if (text[i] == '$' && i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9') {
       size_t index = 0;
       const auto [end, error] = std::from_chars(text.data() + i + 1, text.data() + text.size(), index);
       CHECK(error == std::errc() && index >= 1 && index <= expr.args.size());
@@ -80,6 +83,12 @@ std::string QuoteString(std::string_view text) {
 
 bool AnyNullable(const std::vector<BoundPtr>& args) {
   return std::ranges::any_of(args, [](const BoundPtr& arg) { return arg->type.nullable; });
+}
+
+std::string EscapeTemplate(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) escaped.append(c == '$' ? 2 : 1, c);
+  return escaped;
 }
 
 BoundPtr MakeColumn(std::string internal, SqlType type) {

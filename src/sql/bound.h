@@ -13,7 +13,7 @@ namespace sluice::sql {
 enum class BoundKind : uint8_t {
   kColumn,     ///< text = the column's internal name, unique in the statement.
   kLiteral,    ///< text = SQL of the value; `constant` = the value as plain text.
-  kCall,       ///< text = SQL with $1, $2 … for the arguments.
+  kCall,       ///< text = SQL with $1, $2 … for the arguments and $$ for a dollar.
   kAggregate,  ///< As kCall; '#' stands for DISTINCT, '@' for FILTER, both per aggregate inside.
   kSubquery,   ///< As kCall, with a query in it.
 };
@@ -59,6 +59,9 @@ BoundPtr MakeInterval(SqlKind kind, int64_t amount);
 BoundPtr MakeCall(std::string name, SqlType type, std::string text, std::vector<BoundPtr> args);
 /// A call with exactly this type.
 BoundPtr MakeTyped(std::string name, SqlType type, std::string text, std::vector<BoundPtr> args);
+
+/// Text that stands for itself in a call's SQL.
+std::string EscapeTemplate(std::string_view text);
 
 /// 'text' with quotes doubled.
 std::string QuoteString(std::string_view text);

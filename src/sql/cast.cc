@@ -79,7 +79,7 @@ std::string RowText(const SqlType& row) {
   std::string text = "('('";
   for (size_t i = 0; i < row.children.size(); ++i) {
     if (i > 0) text += " || ', '";
-    text += " || coalesce(CAST(struct_extract($1, " + std::to_string(i + 1) + ") AS VARCHAR), 'NULL')";
+    text += " || coalesce(CAST(struct_extract($1, " + EscapeTemplate(QuoteString(row.names[i])) + ") AS VARCHAR), 'NULL')";
   }
   return text + " || ')')";
 }

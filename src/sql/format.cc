@@ -66,6 +66,16 @@ std::string TimeCell(const DataType& type, const arrow::Array& array, int64_t ro
   return TimeText(static_cast<const arrow::Time64Array&>(array).Value(row) * (1000000000 / ticks), type.precision());
 }
 
+// All digits of the scale; Arrow's own text turns small ones into "0E-7".
+std::string DecimalCell(const DataType& type, const arrow::Array& array, int64_t row) {
+  const arrow::Decimal128 value(static_cast<const arrow::Decimal128Array&>(array).GetValue(row));
+  std::string digits = arrow::Decimal128(arrow::Decimal128::Abs(value)).ToIntegerString();
+  const auto scale = static_cast<size_t>(type.scale());
+  if (digits.size() <= scale) digits.insert(0, scale + 1 - digits.size(), '0');
+  if (scale > 0) digits.insert(digits.size() - scale, ".");
+  return value < arrow::Decimal128(0) ? "-" + digits : digits;
+}
+
 /// A cell as text, and whether JSON may show the text bare.
 struct Cell {
   std::string text;
@@ -128,7 +138,7 @@ Cell CellOf(const DataType& type, const arrow::Array& array, int64_t row) {
     case TypeKind::kString: return {std::string(static_cast<const arrow::StringArray&>(array).GetView(row))};
     case TypeKind::kBinary: return {ToHex(static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(row))};
     case TypeKind::kBytes: return {ToHex(static_cast<const arrow::BinaryArray&>(array).GetView(row))};
-    case TypeKind::kDecimal: return {static_cast<const arrow::Decimal128Array&>(array).FormatValue(row)};
+    case TypeKind::kDecimal: return {DecimalCell(type, array, row)};
     case TypeKind::kDate: return {DateText(static_cast<const arrow::Date32Array&>(array).Value(row))};
     case TypeKind::kTime: return {TimeCell(type, array, row)};
     case TypeKind::kTimestamp:

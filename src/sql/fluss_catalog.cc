@@ -1,0 +1,240 @@
+#include "sql/fluss_catalog.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sql/fluss_internal.h"
+
+namespace sluice::sql {
+
+FlussTableCatalog::FlussTableCatalog(FlussCatalogOptions options)
+    : options_(std::move(options)), admin_(options_.cluster) {
+  CHECK(!options_.loops.empty() && options_.views != nullptr && options_.random != nullptr);
+}
+FlussTableCatalog::~FlussTableCatalog() = default;
+
+io::Loop& FlussTableCatalog::NextLoop() {
+  return *options_.loops[next_loop_.fetch_add(1, std::memory_order_relaxed) % options_.loops.size()];
+}
+
+// --- databases ---
+
+Result<std::vector<std::string>> FlussTableCatalog::ListDatabases() {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.ListDatabases(loop));
+}
+Result<bool> FlussTableCatalog::DatabaseExists(const std::string& database) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.DatabaseExists(loop, database));
+}
+Status FlussTableCatalog::CreateDatabase(const std::string& database, const types::DatabaseDescriptor& descriptor,
+                                         bool if_not_exists) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.CreateDatabase(loop, database, descriptor, if_not_exists));
+}
+Status FlussTableCatalog::DropDatabase(const std::string& database, bool if_exists, bool cascade) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.DropDatabase(loop, database, if_exists, cascade));
+}
+
+// --- tables ---
+
+Result<std::vector<std::string>> FlussTableCatalog::ListTables(const std::string& database) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.ListTables(loop, database));
+}
+Result<types::TableInfo> FlussTableCatalog::GetTable(const types::TablePath& path) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.GetTable(loop, path));
+}
+Status FlussTableCatalog::CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                                      bool if_not_exists) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.CreateTable(loop, path, descriptor, if_not_exists));
+}
+Status FlussTableCatalog::DropTable(const types::TablePath& path, bool if_exists) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.DropTable(loop, path, if_exists));
+}
+Status FlussTableCatalog::AlterTable(const types::TablePath& path, const TableChanges& changes, bool if_exists) {
+  if (!changes.drop_columns.empty() || !changes.rename_columns.empty()) {
+    return Error(ErrorCode::kInvalidAlterTable, "columns cannot be dropped or renamed, table=", path);
+  }
+  client::TableChange change{.set = changes.set, .reset = changes.reset, .add_columns = changes.add_columns};
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.AlterTable(loop, path, std::move(change), if_exists));
+}
+
+Result<std::vector<types::PartitionInfo>> FlussTableCatalog::ListPartitions(const types::TablePath& path) {
+  io::Loop& loop = NextLoop();
+  client::PartitionSpec all;
+  return io::SyncWait(loop, admin_.ListPartitions(loop, path, std::move(all)));
+}
+Status FlussTableCatalog::CreatePartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+                                          bool if_not_exists) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.CreatePartition(loop, path, spec, if_not_exists));
+}
+Status FlussTableCatalog::DropPartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+                                        bool if_exists) {
+  io::Loop& loop = NextLoop();
+  return io::SyncWait(loop, admin_.DropPartition(loop, path, spec, if_exists));
+}
+
+// --- views ---
+
+Result<std::vector<std::string>> FlussTableCatalog::ListViews(const std::string& database) {
+  return options_.views->List(database);
+}
+Result<std::optional<ViewInfo>> FlussTableCatalog::FindView(const types::TablePath& path) {
+  return options_.views->Find(path);
+}
+Status FlussTableCatalog::CreateView(const ViewInfo& view, bool if_not_exists) {
+  const Status created = options_.views->Create(view);
+  return if_not_exists && CodeOf(created) == ErrorCode::kTableAlreadyExist ? Status::OK() : created;
+}
+Status FlussTableCatalog::DropView(const types::TablePath& path, bool if_exists) {
+  const Status dropped = options_.views->Drop(path);
+  return if_exists && CodeOf(dropped) == ErrorCode::kTableNotExist ? Status::OK() : dropped;
+}
+
+// --- reading ---
+
+namespace {
+
+std::vector<SourceColumn> ColumnsOfSchema(const types::Schema& schema) {
+  std::vector<SourceColumn> columns;
+  for (const types::Column& column : schema.columns) columns.push_back({column.name, column.type});
+  return columns;
+}
+
+// The system columns are there for those who name them.
+std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema) {
+  std::vector<SourceColumn> columns;
+  for (const types::Column& column : schema.columns) {
+    const bool system = column.name == lake::kBucketColumn || column.name == lake::kOffsetColumn || column.name == lake::kTimestampColumn;
+    columns.push_back({column.name, column.type, system});
+  }
+  return columns;
+}
+
+// Buckets with their high watermarks: of the table, or of each of its partitions.
+io::Task<Result<std::map<int32_t, int64_t>>> HighWatermarks(io::Loop& loop, client::Admin admin, types::TableInfo table,
+                                                            std::optional<int64_t> partition_id) {
+  std::vector<int32_t> buckets(static_cast<size_t>(table.descriptor.bucket_count.value_or(1)));
+  std::iota(buckets.begin(), buckets.end(), 0);
+  co_return co_await admin.ListOffsets(loop, table.path, table.table_id, partition_id, std::move(buckets),
+                                       client::OffsetType::kLatest, -1);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<lake::LakeTable>> FlussTableCatalog::OpenLake(const types::TablePath& path) {
+  if (options_.lake == nullptr) return Error(ErrorCode::kLakeStorageNotConfigured, "no lake is configured, table=", path);
+  ASSIGN_OR_RAISE(std::unique_ptr<lake::LakeTable> table, options_.lake->OpenTable(path));
+  return std::shared_ptr<lake::LakeTable>(std::move(table));
+}
+
+Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref) {
+  if (ref.part == TablePart::kUnion) {
+    ASSIGN_OR_RAISE(const types::TableInfo table, GetTable(ref.path));
+    return ColumnsOfSchema(table.descriptor.schema);
+  }
+  ASSIGN_OR_RAISE(const auto table, OpenLake(ref.path));
+  if (ref.part == TablePart::kLake) return ColumnsOfLake(table->schema());
+  ASSIGN_OR_RAISE(const std::vector<types::Column> columns, lake::SystemTableColumns("snapshots"));
+  std::vector<SourceColumn> result;
+  for (const types::Column& column : columns) result.push_back({column.name, column.type});
+  return result;
+}
+
+namespace {
+
+Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref, std::shared_ptr<lake::LakeTable> table, io::Random& random) {
+  std::vector<SourceColumn> columns = ColumnsOfLake(table->schema());
+  std::optional<lake::LakeSnapshot> snapshot;
+  if (ref.as_of_ms) {
+    ASSIGN_OR_RAISE(snapshot, table->SnapshotAtTime(*ref.as_of_ms));
+  } else if (ref.as_of_snapshot) {
+    ASSIGN_OR_RAISE(snapshot, table->SnapshotById(*ref.as_of_snapshot));
+  } else {
+    ASSIGN_OR_RAISE(snapshot, table->LatestSnapshot());
+  }
+  if (!snapshot) return MakeLakeView(std::move(columns), std::move(table), std::nullopt, nullptr);
+  ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, snapshot->id, random));
+  ASSIGN_OR_RAISE(lake::LakePlan plan, table->Plan(*snapshot, {}));
+  return MakeLakeView(std::move(columns), std::move(table), std::move(plan), std::move(pin));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) {
+  if (ref.part == TablePart::kLakeSnapshots) {
+    ASSIGN_OR_RAISE(const auto table, OpenLake(ref.path));
+    ASSIGN_OR_RAISE(auto rows, table->SystemTable("snapshots"));
+    ASSIGN_OR_RAISE(auto columns, Columns(ref));
+    return MakeBatchView(std::move(columns), std::move(rows));
+  }
+  if (ref.part == TablePart::kLake) {
+    ASSIGN_OR_RAISE(auto table, OpenLake(ref.path));
+    return ViewOfLake(ref, std::move(table), *options_.random);
+  }
+
+  auto read = std::make_shared<UnionRead>();
+  io::Loop& loop = NextLoop();
+  read->cluster = options_.cluster;
+  read->loop = &loop;
+  ASSIGN_OR_RAISE(read->table, GetTable(ref.path));
+  const types::TableDescriptor& descriptor = read->table.descriptor;
+  UnionFacts facts{.primary_key = descriptor.has_primary_key()};
+
+  // First the readable snapshot with its offsets: later the log can only have grown.
+  Result<client::LakeSnapshot> readable =
+      options_.lake == nullptr ? Result<client::LakeSnapshot>(Error(ErrorCode::kLakeSnapshotNotExist, "no lake"))
+                               : io::SyncWait(loop, admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
+  const ErrorCode code = CodeOf(readable.status());
+  const bool tiered = readable.ok();
+  if (!tiered && code != ErrorCode::kLakeSnapshotNotExist && code != ErrorCode::kLakeStorageNotConfigured) return readable.status();
+  if (tiered) {
+    facts.snapshot_id = readable->snapshot_id;
+    ASSIGN_OR_RAISE(read->lake, OpenLake(ref.path));
+    ASSIGN_OR_RAISE(read->pin, LakePin::Take(read->lake, readable->snapshot_id, *options_.random));
+    ASSIGN_OR_RAISE(const lake::LakeSnapshot snapshot, read->lake->SnapshotById(readable->snapshot_id));
+    ASSIGN_OR_RAISE(read->lake_plan, read->lake->Plan(snapshot, {}));
+  }
+
+  // Then the high watermarks.
+  std::map<int64_t, std::string> partition_names;
+  std::vector<std::pair<std::string, std::optional<int64_t>>> partitions = {{"", std::nullopt}};
+  if (descriptor.partitioned()) {
+    partitions.clear();
+    ASSIGN_OR_RAISE(const auto listed, ListPartitions(ref.path));
+    for (const types::PartitionInfo& partition : listed) {
+      partitions.emplace_back(partition.Name(), partition.partition_id);
+      partition_names[partition.partition_id] = partition.Name();
+      read->partition_ids[partition.Name()] = partition.partition_id;
+    }
+  }
+  for (const auto& [name, id] : partitions) {
+    const auto offsets = io::SyncWait(loop, HighWatermarks(loop, admin_, read->table, id));
+    if (!offsets.ok() && CodeOf(offsets.status()) == ErrorCode::kPartitionNotExists) continue;  // Dropped just now.
+    RETURN_NOT_OK(offsets.status());
+    for (const auto& [bucket, offset] : *offsets) facts.high_watermarks[{name, bucket}] = offset;
+  }
+  if (tiered) {
+    for (const client::LakeBucketOffset& offset : readable->buckets) {
+      const auto name = offset.partition_id ? partition_names.find(*offset.partition_id) : partition_names.end();
+      if (offset.partition_id && name == partition_names.end()) continue;  // Lives in the lake alone.
+      facts.lake_offsets[{offset.partition_id ? name->second : "", offset.bucket}] = offset.log_end_offset;
+    }
+  }
+  read->plan = PlanUnion(facts);
+  return MakeUnionView(std::move(read));
+}
+
+Result<std::unique_ptr<TableSink>> FlussTableCatalog::OpenSink(const types::TablePath& path, const SinkOptions& options) {
+  ASSIGN_OR_RAISE(const types::TableInfo table, GetTable(path));
+  return MakeFlussSink(options_.cluster, NextLoop(), table, options);
+}
+
+}  // namespace sluice::sql

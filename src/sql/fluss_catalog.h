@@ -1,0 +1,66 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/admin.h"
+#include "client/cluster.h"
+#include "io/random.h"
+#include "lake/lake_catalog.h"
+#include "sql/table_source.h"
+#include "sql/view_store.h"
+
+namespace sluice::sql {
+
+struct FlussCatalogOptions {
+  client::ClusterPtr cluster;
+  std::vector<io::Loop*> loops;         ///< Where client work runs; dealt out. At least one.
+  lake::LakeCatalog* lake = nullptr;    ///< Null: the cluster has no lake, or it cannot be reached from here.
+  ViewStore* views = nullptr;
+  io::Random* random = nullptr;         ///< Names of lake pins; called from any thread.
+};
+
+/// The cluster's tables for the engine: rows of lake and log together, the lake alone, and the writers of the client.
+///
+/// Lifetime: what the options point to outlives the catalog and everything it gave out.
+/// Threads: any but a loop's own; calls wait for the cluster.
+class FlussTableCatalog : public TableCatalog {
+ public:
+  explicit FlussTableCatalog(FlussCatalogOptions options);
+  ~FlussTableCatalog() override;
+
+  Result<std::vector<std::string>> ListDatabases() override;
+  Result<bool> DatabaseExists(const std::string& database) override;
+  Status CreateDatabase(const std::string& database, const types::DatabaseDescriptor& descriptor,
+                        bool if_not_exists) override;
+  Status DropDatabase(const std::string& database, bool if_exists, bool cascade) override;
+  Result<std::vector<std::string>> ListTables(const std::string& database) override;
+  Result<types::TableInfo> GetTable(const types::TablePath& path) override;
+  Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                     bool if_not_exists) override;
+  Status DropTable(const types::TablePath& path, bool if_exists) override;
+  Status AlterTable(const types::TablePath& path, const TableChanges& changes, bool if_exists) override;
+  Result<std::vector<types::PartitionInfo>> ListPartitions(const types::TablePath& path) override;
+  Status CreatePartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+                         bool if_not_exists) override;
+  Status DropPartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+                       bool if_exists) override;
+  Result<std::vector<std::string>> ListViews(const std::string& database) override;
+  Result<std::optional<ViewInfo>> FindView(const types::TablePath& path) override;
+  Status CreateView(const ViewInfo& view, bool if_not_exists) override;
+  Status DropView(const types::TablePath& path, bool if_exists) override;
+  Result<std::vector<SourceColumn>> Columns(const TableRef& ref) override;
+  Result<std::shared_ptr<TableView>> View(const TableRef& ref) override;
+  Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path, const SinkOptions& options) override;
+
+ private:
+  io::Loop& NextLoop();
+  Result<std::shared_ptr<lake::LakeTable>> OpenLake(const types::TablePath& path);
+
+  FlussCatalogOptions options_;
+  client::Admin admin_;
+  std::atomic<size_t> next_loop_{0};
+};
+
+}  // namespace sluice::sql

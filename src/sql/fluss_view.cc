@@ -1,0 +1,470 @@
+#include <arrow/api.h>
+
+#include <algorithm>
+
+#include "client/kv_scanner.h"
+#include "sql/fluss_internal.h"
+#include "types/row.h"
+
+namespace sluice::sql {
+
+// --- pins ---
+
+Result<std::unique_ptr<LakePin>> LakePin::Take(std::shared_ptr<lake::LakeTable> table, int64_t snapshot_id,
+                                               io::Random& random) {
+  std::string consumer = "sluice-sql-" + random.Uuid();
+  RETURN_NOT_OK(table->Pin(consumer, snapshot_id));
+  return std::unique_ptr<LakePin>(new LakePin(std::move(table), std::move(consumer)));
+}
+
+LakePin::~LakePin() { LogIfError(table_->Unpin(consumer_), "release of a lake snapshot"); }
+
+types::BucketId UnionRead::IdOf(const UnionBucket& bucket) const {
+  types::BucketId id{.table_id = table.table_id, .bucket = bucket.bucket};
+  if (!bucket.partition.empty()) id.partition_id = partition_ids.at(bucket.partition);
+  return id;
+}
+
+// --- batches ---
+
+std::vector<std::string> NamesOf(const std::vector<SourceColumn>& columns, const std::vector<int>& positions) {
+  std::vector<std::string> names;
+  for (const int position : positions) names.push_back(columns[static_cast<size_t>(position)].name);
+  return names;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> Choose(const std::shared_ptr<arrow::RecordBatch>& batch,
+                                                   const std::vector<std::string>& names) {
+  arrow::FieldVector fields;
+  std::vector<std::shared_ptr<arrow::Array>> columns;
+  for (const std::string& name : names) {
+    const int position = batch->schema()->GetFieldIndex(name);
+    if (position < 0) return Error(ErrorCode::kCorruptRecord, "rows lack a column, name=", name);
+    fields.push_back(batch->schema()->field(position));
+    columns.push_back(batch->column(position));
+  }
+  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), batch->num_rows(), std::move(columns));
+}
+
+namespace {
+
+/// Readers one after another.
+class ChainReader : public BatchReader {
+ public:
+  using Opener = std::function<Result<std::unique_ptr<BatchReader>>()>;
+  explicit ChainReader(std::vector<Opener> openers) : openers_(std::move(openers)) {}
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    while (true) {
+      if (current_ == nullptr) {
+        if (next_ == openers_.size()) return nullptr;
+        ASSIGN_OR_RAISE(current_, openers_[next_++]());
+      }
+      ASSIGN_OR_RAISE(auto batch, current_->Next());
+      if (batch != nullptr) return batch;
+      current_.reset();
+    }
+  }
+
+ private:
+  std::vector<Opener> openers_;
+  size_t next_ = 0;
+  std::unique_ptr<BatchReader> current_;
+};
+
+/// Parts given as functions.
+class PartSource : public ScanSource {
+ public:
+  using Opener = ChainReader::Opener;
+  explicit PartSource(std::vector<Opener> parts) : parts_(std::move(parts)) {}
+  int parts() const override { return static_cast<int>(parts_.size()); }
+  Result<std::unique_ptr<BatchReader>> OpenPart(int part) override { return parts_[static_cast<size_t>(part)](); }
+
+ private:
+  std::vector<Opener> parts_;
+};
+
+class LakeSplitReader : public BatchReader {
+ public:
+  LakeSplitReader(std::shared_ptr<lake::LakeTable> table, std::unique_ptr<lake::LakeReader> reader)
+      : table_(std::move(table)), reader_(std::move(reader)) {}
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return reader_->Next(); }
+
+ private:
+  std::shared_ptr<lake::LakeTable> table_;
+  std::unique_ptr<lake::LakeReader> reader_;
+};
+
+Result<std::unique_ptr<BatchReader>> OpenSplit(const std::shared_ptr<lake::LakeTable>& table, const lake::LakeSplit& split,
+                                               const std::vector<std::string>& columns) {
+  ASSIGN_OR_RAISE(auto reader, table->Read(split, columns));
+  return std::make_unique<LakeSplitReader>(table, std::move(reader));
+}
+
+class BatchListReader : public BatchReader {
+ public:
+  explicit BatchListReader(std::vector<std::shared_ptr<arrow::RecordBatch>> batches) : batches_(std::move(batches)) {}
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    return next_ < batches_.size() ? batches_[next_++] : nullptr;
+  }
+
+ private:
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
+  size_t next_ = 0;
+};
+
+/// The log of an append table.
+class AppendTailReader : public BatchReader {
+ public:
+  AppendTailReader(std::unique_ptr<LogTail> tail, std::vector<std::string> columns)
+      : tail_(std::move(tail)), columns_(std::move(columns)) {}
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    ASSIGN_OR_RAISE(LogTail::Rows rows, tail_->Next());
+    if (rows.rows == nullptr) return nullptr;
+    return Choose(rows.rows, columns_);
+  }
+
+ private:
+  std::unique_ptr<LogTail> tail_;
+  std::vector<std::string> columns_;
+};
+
+/// Encodes primary keys, to tell whether two rows are of one key.
+class KeyOf {
+ public:
+  static Result<KeyOf> Make(const types::Schema& schema) {
+    KeyOf result;
+    result.names_ = schema.primary_key;
+    std::vector<types::DataTypePtr> types;
+    for (const std::string& name : schema.primary_key) types.push_back(schema.columns[static_cast<size_t>(schema.IndexOf(name))].type);
+    ASSIGN_OR_RAISE(types::KeyEncoder encoder, types::KeyEncoder::Make(types::KeyFormat::kCompacted, std::move(types), false));
+    result.encoder_ = std::make_shared<const types::KeyEncoder>(std::move(encoder));
+    return result;
+  }
+  Result<std::vector<std::string>> Encode(const arrow::RecordBatch& batch) const {
+    std::vector<int> positions;
+    for (const std::string& name : names_) {
+      const int position = batch.schema()->GetFieldIndex(name);
+      if (position < 0) return Error(ErrorCode::kCorruptRecord, "rows lack a key column, name=", name);
+      positions.push_back(position);
+    }
+    std::vector<std::string> keys;
+    RETURN_NOT_OK(encoder_->Encode(batch, positions, &keys));
+    return keys;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::shared_ptr<const types::KeyEncoder> encoder_;
+};
+
+/// The last state of every key that a part of a log touches.
+struct KeyTail {
+  static constexpr size_t kDeleted = SIZE_MAX;
+  struct Place {
+    size_t batch = kDeleted;
+    int64_t row = 0;
+  };
+  std::map<std::string, Place> keys;
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
+
+  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of) {
+    KeyTail result;
+    while (true) {
+      ASSIGN_OR_RAISE(LogTail::Rows rows, tail.Next());
+      if (rows.rows == nullptr) return result;
+      ASSIGN_OR_RAISE(std::vector<std::string> keys, key_of.Encode(*rows.rows));
+      for (size_t i = 0; i < keys.size(); ++i) {
+        const auto change = rows.changes.empty() ? wire::ChangeType::kAppendOnly : rows.changes[i];
+        if (change == wire::ChangeType::kUpdateBefore) continue;  // The new image follows.
+        const bool deleted = change == wire::ChangeType::kDelete;
+        result.keys[std::move(keys[i])] = {deleted ? kDeleted : result.batches.size(), static_cast<int64_t>(i)};
+      }
+      result.batches.push_back(std::move(rows.rows));
+    }
+  }
+
+  /// Living rows, runs of neighbours as one slice.
+  Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Rows(const std::vector<std::string>& columns) const {
+    std::vector<std::vector<int64_t>> rows(batches.size());
+    for (const auto& [key, place] : keys) {
+      if (place.batch != kDeleted) rows[place.batch].push_back(place.row);
+    }
+    std::vector<std::shared_ptr<arrow::RecordBatch>> slices;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      std::ranges::sort(rows[i]);
+      ASSIGN_OR_RAISE(const auto chosen, Choose(batches[i], columns));
+      for (size_t at = 0; at < rows[i].size();) {
+        size_t end = at + 1;
+        while (end < rows[i].size() && rows[i][end] == rows[i][end - 1] + 1) ++end;
+        slices.push_back(chosen->Slice(rows[i][at], static_cast<int64_t>(end - at)));
+        at = end;
+      }
+    }
+    return slices;
+  }
+};
+
+/// Rows of a base whose keys the log part does not touch, then the log part's own.
+class MergeReader : public BatchReader {
+ public:
+  MergeReader(std::unique_ptr<BatchReader> base, KeyTail tail, KeyOf key_of, std::vector<std::string> columns)
+      : base_(std::move(base)), tail_(std::move(tail)), key_of_(std::move(key_of)), columns_(std::move(columns)) {}
+
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    while (next_ == ready_.size()) {
+      if (done_) return nullptr;
+      ready_.clear();
+      next_ = 0;
+      std::shared_ptr<arrow::RecordBatch> batch;
+      if (base_ != nullptr) {
+        ASSIGN_OR_RAISE(batch, base_->Next());
+      }
+      if (batch == nullptr) {
+        done_ = true;
+        ASSIGN_OR_RAISE(ready_, tail_.Rows(columns_));
+      } else {
+        RETURN_NOT_OK(Filter(batch));
+      }
+    }
+    return ready_[next_++];
+  }
+
+ private:
+  Status Filter(const std::shared_ptr<arrow::RecordBatch>& batch) {
+    ASSIGN_OR_RAISE(const auto chosen, Choose(batch, columns_));
+    if (tail_.keys.empty()) {
+      ready_.push_back(chosen);
+      return Status::OK();
+    }
+    ASSIGN_OR_RAISE(const std::vector<std::string> keys, key_of_.Encode(*batch));
+    for (size_t at = 0; at < keys.size();) {
+      if (tail_.keys.contains(keys[at])) {
+        ++at;
+        continue;
+      }
+      size_t end = at + 1;
+      while (end < keys.size() && !tail_.keys.contains(keys[end])) ++end;
+      ready_.push_back(chosen->Slice(static_cast<int64_t>(at), static_cast<int64_t>(end - at)));
+      at = end;
+    }
+    return Status::OK();
+  }
+
+  std::unique_ptr<BatchReader> base_;
+  KeyTail tail_;
+  KeyOf key_of_;
+  std::vector<std::string> columns_;
+  std::vector<std::shared_ptr<arrow::RecordBatch>> ready_;
+  size_t next_ = 0;
+  bool done_ = false;
+};
+
+/// All live rows of a bucket's key store.
+class KeyStoreReader : public BatchReader {
+ public:
+  static Result<std::unique_ptr<KeyStoreReader>> Open(const UnionRead& read, const UnionBucket& bucket) {
+    io::Loop& loop = *read.loop;
+    auto opened = io::SyncWait(loop, client::KvScanner::Open(loop, read.cluster, read.table.path, read.IdOf(bucket)));
+    RETURN_NOT_OK(opened.status());
+    std::unique_ptr<KeyStoreReader> reader(new KeyStoreReader);
+    reader->loop_ = &loop;
+    reader->scanner_ = std::shared_ptr<client::KvScanner>(
+        opened->release(), [&loop](client::KvScanner* owned) { loop.Post([owned] { delete owned; }); });
+    return reader;
+  }
+  ~KeyStoreReader() override {
+    if (!ended_) LogIfError(io::SyncWait(*loop_, scanner_->Close()), "close of a key scan");
+  }
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    ASSIGN_OR_RAISE(auto batch, io::SyncWait(*loop_, scanner_->Next()));
+    ended_ = batch == nullptr;
+    return batch;
+  }
+  int64_t log_offset() const { return scanner_->log_offset(); }
+
+ private:
+  KeyStoreReader() = default;
+  io::Loop* loop_ = nullptr;
+  std::shared_ptr<client::KvScanner> scanner_;
+  bool ended_ = false;
+};
+
+// A name for the partition of a lake split, as Fluss names it; a NULL cannot have come from there.
+std::string PartitionName(const lake::LakeSplit& split) {
+  types::PartitionInfo partition;
+  for (const auto& value : split.partition) partition.values.push_back(value.value_or("__HIVE_DEFAULT_PARTITION__"));
+  return partition.Name();
+}
+
+class UnionView : public TableView {
+ public:
+  explicit UnionView(std::shared_ptr<const UnionRead> read) : read_(std::move(read)) {
+    for (const types::Column& column : read_->table.descriptor.schema.columns) columns_.push_back({column.name, column.type});
+  }
+  const std::vector<SourceColumn>& columns() const override { return columns_; }
+
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate>) override {
+    const std::vector<std::string> names = NamesOf(columns_, columns);
+    return read_->table.descriptor.has_primary_key() ? OpenKeyed(names) : OpenAppend(names);
+  }
+
+  std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>&) const override {
+    return DescribePlan(read_->plan, read_->table.descriptor.has_primary_key());
+  }
+
+ private:
+  Result<std::unique_ptr<ScanSource>> OpenAppend(std::vector<std::string> names) {
+    std::vector<PartSource::Opener> parts;
+    if (read_->lake_plan) {
+      for (const lake::LakeSplit& split : read_->lake_plan->splits) {
+        parts.push_back([read = read_, &split, names] { return OpenSplit(read->lake, split, names); });
+      }
+    }
+    std::vector<std::string> fetched = names;
+    if (fetched.empty()) fetched.push_back(columns_.front().name);  // A fetch needs a column.
+    for (const UnionPart& part : read_->plan.parts) {
+      if (!part.reads_log()) continue;
+      parts.push_back([read = read_, &part, names, fetched]() -> Result<std::unique_ptr<BatchReader>> {
+        ASSIGN_OR_RAISE(auto tail, LogTail::Open(*read, part.bucket, part.log_from, part.log_to, fetched));
+        return std::make_unique<AppendTailReader>(std::move(tail), names);
+      });
+    }
+    return std::make_unique<PartSource>(std::move(parts));
+  }
+
+  Result<std::unique_ptr<ScanSource>> OpenKeyed(std::vector<std::string> names) {
+    ASSIGN_OR_RAISE(const KeyOf key_of, KeyOf::Make(read_->table.descriptor.schema));
+    std::vector<std::string> with_key = names;
+    for (const std::string& key : key_of.names()) {
+      if (std::ranges::find(with_key, key) == with_key.end()) with_key.push_back(key);
+    }
+    std::map<UnionBucket, std::vector<const lake::LakeSplit*>> splits;
+    if (read_->lake_plan) {
+      for (const lake::LakeSplit& split : read_->lake_plan->splits) splits[{PartitionName(split), split.bucket}].push_back(&split);
+    }
+    std::vector<PartSource::Opener> parts;
+    for (const UnionPart& part : read_->plan.parts) {
+      std::vector<const lake::LakeSplit*> lake_part;
+      if (const auto found = splits.find(part.bucket); found != splits.end()) {
+        if (part.base == UnionPart::Base::kLake) lake_part = found->second;
+        splits.erase(found);
+      }
+      parts.push_back([read = read_, &part, lake_part, names, with_key, key_of] {
+        return OpenBucket(read, part, lake_part, names, with_key, key_of);
+      });
+    }
+    for (const auto& [bucket, lake_part] : splits) {  // Partitions that live only in the lake.
+      for (const lake::LakeSplit* split : lake_part) {
+        parts.push_back([read = read_, split, names] { return OpenSplit(read->lake, *split, names); });
+      }
+    }
+    return std::make_unique<PartSource>(std::move(parts));
+  }
+
+  static Result<std::unique_ptr<BatchReader>> OpenBucket(const std::shared_ptr<const UnionRead>& read, const UnionPart& part,
+                                                         const std::vector<const lake::LakeSplit*>& lake_part,
+                                                         const std::vector<std::string>& names,
+                                                         const std::vector<std::string>& with_key, const KeyOf& key_of) {
+    std::unique_ptr<BatchReader> base;
+    int64_t from = part.log_from;
+    if (part.base == UnionPart::Base::kKeys) {
+      ASSIGN_OR_RAISE(auto keys, KeyStoreReader::Open(*read, part.bucket));
+      from = keys->log_offset();
+      base = std::move(keys);
+    } else {
+      std::vector<ChainReader::Opener> openers;
+      for (const lake::LakeSplit* split : lake_part) {
+        openers.push_back([read, split, with_key] { return OpenSplit(read->lake, *split, with_key); });
+      }
+      base = std::make_unique<ChainReader>(std::move(openers));
+    }
+    KeyTail tail;
+    if (from < part.log_to) {
+      ASSIGN_OR_RAISE(const auto log, LogTail::Open(*read, part.bucket, from, part.log_to, with_key));
+      ASSIGN_OR_RAISE(tail, KeyTail::Read(*log, key_of));
+    }
+    return std::make_unique<MergeReader>(std::move(base), std::move(tail), key_of, names);
+  }
+
+  std::shared_ptr<const UnionRead> read_;
+  std::vector<SourceColumn> columns_;
+};
+
+class LakeView : public TableView {
+ public:
+  LakeView(std::vector<SourceColumn> columns, std::shared_ptr<lake::LakeTable> table, std::optional<lake::LakePlan> plan,
+           std::unique_ptr<LakePin> pin)
+      : columns_(std::move(columns)), table_(std::move(table)), pin_(std::move(pin)) {
+    if (plan) plan_ = std::make_shared<const lake::LakePlan>(std::move(*plan));
+  }
+  const std::vector<SourceColumn>& columns() const override { return columns_; }
+
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate>) override {
+    std::vector<PartSource::Opener> parts;
+    const std::vector<std::string> names = NamesOf(columns_, columns);
+    for (size_t i = 0; plan_ != nullptr && i < plan_->splits.size(); ++i) {
+      parts.push_back([table = table_, plan = plan_, i, names] { return OpenSplit(table, plan->splits[i], names); });
+    }
+    return std::make_unique<PartSource>(std::move(parts));
+  }
+
+  std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>&) const override {
+    if (plan_ == nullptr) return {"lake without a snapshot"};
+    size_t files = 0;
+    size_t merged = 0;
+    for (const lake::LakeSplit& split : plan_->splits) {
+      files += split.files.size();
+      if (!split.raw) merged += split.files.size();
+    }
+    return {"lake snapshot " + std::to_string(plan_->snapshot.id) + ": files=" + std::to_string(files) +
+            " of which merged=" + std::to_string(merged)};
+  }
+
+  std::optional<int64_t> RowCountHint() const override {
+    return plan_ == nullptr ? 0 : plan_->snapshot.total_records;
+  }
+
+ private:
+  std::vector<SourceColumn> columns_;
+  std::shared_ptr<lake::LakeTable> table_;
+  std::shared_ptr<const lake::LakePlan> plan_;
+  std::unique_ptr<LakePin> pin_;
+};
+
+class BatchView : public TableView {
+ public:
+  BatchView(std::vector<SourceColumn> columns, std::shared_ptr<arrow::RecordBatch> rows)
+      : columns_(std::move(columns)), rows_(std::move(rows)) {}
+  const std::vector<SourceColumn>& columns() const override { return columns_; }
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate>) override {
+    ASSIGN_OR_RAISE(auto chosen, Choose(rows_, NamesOf(columns_, columns)));
+    std::vector<PartSource::Opener> parts;
+    parts.push_back([chosen]() -> Result<std::unique_ptr<BatchReader>> {
+      return std::make_unique<BatchListReader>(std::vector<std::shared_ptr<arrow::RecordBatch>>{chosen});
+    });
+    return std::make_unique<PartSource>(std::move(parts));
+  }
+  std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>&) const override {
+    return {"rows=" + std::to_string(rows_->num_rows())};
+  }
+
+ private:
+  std::vector<SourceColumn> columns_;
+  std::shared_ptr<arrow::RecordBatch> rows_;
+};
+
+}  // namespace
+
+std::shared_ptr<TableView> MakeUnionView(std::shared_ptr<const UnionRead> read) {
+  return std::make_shared<UnionView>(std::move(read));
+}
+std::shared_ptr<TableView> MakeLakeView(std::vector<SourceColumn> columns, std::shared_ptr<lake::LakeTable> table,
+                                        std::optional<lake::LakePlan> plan, std::unique_ptr<LakePin> pin) {
+  return std::make_shared<LakeView>(std::move(columns), std::move(table), std::move(plan), std::move(pin));
+}
+std::shared_ptr<TableView> MakeBatchView(std::vector<SourceColumn> columns, std::shared_ptr<arrow::RecordBatch> rows) {
+  return std::make_shared<BatchView>(std::move(columns), std::move(rows));
+}
+
+}  // namespace sluice::sql
