@@ -32,7 +32,7 @@ std::map<std::string, uint64_t>& Probes() {
 std::vector<NamedWorkload> Workloads() {
   return {
       {"log", 1, [](Machine& machine) { return MakeLogWorkload(machine); }},
-      {"ddl", 2, [](Machine& machine) { return MakeDdlWorkload(machine); }},
+      {"ddl", 4, [](Machine& machine) { return MakeDdlWorkload(machine); }},
       {"tiering", 4, [](Machine& machine) { return MakeTieringWorkload(machine); }},
   };
 }
