@@ -50,6 +50,11 @@ class TestTables : public TableSource {
     if (found == schemas_.end()) return Error(ErrorCode::kSchemaNotExist, "schema_id=", schema_id);
     return found->second;
   }
+  void Add(types::TableInfo table) {
+    const std::lock_guard lock(mutex_);
+    schemas_[{table.table_id, table.schema_id}] = std::make_shared<types::Schema>(table.descriptor.schema);
+    tables_[table.table_id] = std::make_shared<types::TableInfo>(std::move(table));
+  }
   void SetProperty(int64_t table_id, const std::string& key, const std::string& value) {
     const std::lock_guard lock(mutex_);
     auto table = std::make_shared<types::TableInfo>(*tables_.at(table_id));
