@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "log/log.h"
-#include "log/testing_internal.h"
+#include "log/log_testing.h"
 
 namespace sluice::sim {
 namespace {

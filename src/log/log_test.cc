@@ -1,6 +1,6 @@
 #include "log/log.h"
 
-#include "log/testing_internal.h"
+#include "log/log_testing.h"
 
 namespace sluice::log {
 

@@ -1,4 +1,4 @@
-#include "log/testing_internal.h"
+#include "log/log_testing.h"
 
 namespace sluice::log {
 

@@ -1,4 +1,4 @@
-#include "log/testing_internal.h"
+#include "log/log_testing.h"
 #include "log/writer_states.h"
 
 // Idempotent writers: reference 4.3.
