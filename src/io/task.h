@@ -227,4 +227,11 @@ T SyncWait(Loop& loop, Task<T> task) {
   return std::move(*shared->value);
 }
 
+inline void SyncWait(Loop& loop, Task<void> task) {
+  (void)SyncWait(loop, [](Task<void> running) -> Task<bool> {
+    co_await running;
+    co_return true;
+  }(std::move(task)));
+}
+
 }  // namespace sluice::io

@@ -47,10 +47,7 @@ struct ServedWorld {
   }
   ~ServedWorld() { Stop(); }
   void Stop() {
-    (void)io::SyncWait(client, [](FrameListener& stopping, io::Loop& loop) -> io::Task<bool> {
-      co_await stopping.Stop(loop);
-      co_return true;
-    }(*listener, client));
+    io::SyncWait(client, listener->Stop(client));
     world.RunUntilIdle();
   }
   std::unique_ptr<io::Connection> Connect() {
@@ -327,6 +324,13 @@ TEST_F(DispatchTest, WhatIsNotOfferedIsRefusedByCode2) {
   EXPECT_CODE(ErrorCode::kUnsupportedVersion, Send(tablet, 1014, 1, ""));
   EXPECT_CODE(ErrorCode::kUnsupportedVersion, Send(tablet, 1014, -1, ""));
   EXPECT_CODE(ErrorCode::kCorruptMessage, Send(tablet, 1000, 0, "not protobuf"));
+}
+
+TEST_F(DispatchTest, CallsBetweenServersNeedTheInternalListener) {
+  EXPECT_CODE(ErrorCode::kAuthorization, Send(tablet, 1019, 0, "0"));
+  const auto internal = MakeLocalTransport(tablet, *pool, {.internal = true});
+  EXPECT_OK(io::SyncWait(loop, internal->Send(loop, {1019, 0, "0"})));
+  EXPECT_OK(Send(coordinator, 1042, 0, "0"));  // Tiering workers come from outside.
 }
 
 TEST_F(DispatchTest, PlaintextNeedsNoAuthentication) {

@@ -2,10 +2,25 @@
 
 #include <strings.h>
 
+#include <algorithm>
+
 #include "wire/frame.h"
 #include "wire/proto/handshake.pb.h"
 
 namespace sluice::server {
+namespace {
+
+using wire::ApiKey;
+
+// Calls by which servers command each other. A client that could send them could delete replicas.
+constexpr ApiKey kBetweenServers[] = {
+    ApiKey::kUpdateMetadata,          ApiKey::kNotifyLeaderAndIsr,     ApiKey::kStopReplica,
+    ApiKey::kAdjustIsr,               ApiKey::kCommitKvSnapshot,       ApiKey::kCommitRemoteLogManifest,
+    ApiKey::kNotifyRemoteLogOffsets,  ApiKey::kNotifyKvSnapshotOffset, ApiKey::kNotifyLakeTableOffset,
+    ApiKey::kControlledShutdown,
+};
+
+}  // namespace
 
 io::Task<Result<io::Payload>> Dispatcher::Handle(io::Loop& loop, std::shared_ptr<const io::Principal> principal,
                                                  io::Call call) {
@@ -17,6 +32,9 @@ io::Task<Result<io::Payload>> Dispatcher::Handle(io::Loop& loop, std::shared_ptr
   if (call.api_version < api->min_version || call.api_version > api->max_version) {
     co_return Error(ErrorCode::kUnsupportedVersion, "version is not offered api=", api->name,
                     " version=", call.api_version, " max=", api->max_version);
+  }
+  if (!principal->internal && std::ranges::find(kBetweenServers, api->key) != std::end(kBetweenServers)) {
+    co_return Error(ErrorCode::kAuthorization, "call is for servers, on the internal listener api=", api->name);
   }
   if (api->key == wire::ApiKey::kApiVersions) co_return ApiVersions(call);
   if (api->key == wire::ApiKey::kAuthenticate) co_return Authenticate(call);

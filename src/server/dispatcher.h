@@ -9,7 +9,8 @@ namespace sluice::server {
 /// What one server offers on its listeners: the handshake itself, reads of metadata, and the calls of its role.
 ///
 /// Errors: kUnsupportedVersion for an unknown call, one of the other role, or a version out of range (the Java server
-/// stays silent then, and callers hang).
+/// stays silent then, and callers hang); kAuthorization for a call between servers that came by another listener than
+/// the internal one.
 class Dispatcher : public io::Service {
  public:
   struct Options {

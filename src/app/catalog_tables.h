@@ -1,0 +1,24 @@
+#pragma once
+#include "meta/catalog.h"
+#include "tablet/table_source.h"
+
+namespace sluice::app {
+
+/// Tables of the catalog in this process, for its tablet server.
+class CatalogTables : public tablet::TableSource {
+ public:
+  explicit CatalogTables(const meta::Catalog& catalog) : catalog_(catalog) {}
+
+  Result<std::shared_ptr<const types::TableInfo>> ById(int64_t table_id) const override {
+    ASSIGN_OR_RAISE(const meta::TablePtr table, catalog_.state()->Table(table_id));
+    return std::shared_ptr<const types::TableInfo>(table, &table->info);
+  }
+  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id, int32_t schema_id) const override {
+    return catalog_.state()->SchemaOf(table_id, schema_id);
+  }
+
+ private:
+  const meta::Catalog& catalog_;
+};
+
+}  // namespace sluice::app

@@ -1,0 +1,72 @@
+#include "app/http_part.h"
+
+#include "app/machine.h"
+#include "app/status_source.h"
+#include "app/version.h"
+#include "base/log.h"
+#include "gateway/http_server.h"
+#include "gateway/overview.h"
+#include "io/file.h"
+
+namespace sluice::app {
+namespace {
+
+// As configured, or `console` beside the folder of the program, where a release has it.
+std::string ConsoleFolder(const Config& config) {
+  if (config.IsSet("http.files")) return config.String("http.files");
+  const std::string folder = io::JoinPath(io::FolderOf(ProgramFolder()), "console");
+  const auto exists = io::LocalFileSystem().Exists(io::JoinPath(folder, "index.html"));
+  return exists.ok() && *exists ? folder : std::string();
+}
+
+gateway::HttpServer::Options ServerOptions(const Config& config) {
+  gateway::HttpServer::Options options;
+  options.host = config.String("http.host");
+  options.port = static_cast<uint16_t>(config.Int("http.port"));
+  options.threads = static_cast<size_t>(config.Int("http.threads"));
+  options.files = ConsoleFolder(config);
+  return options;
+}
+
+}  // namespace
+
+struct HttpPart::Parts {
+  explicit Parts(const Options& options)
+      : status(options.catalog, options.tablet, options.tiering, options.loop),
+        overview(status, options.clock, std::string(kVersion)),
+        server(ServerOptions(options.config)) {}
+
+  void AddRoutes() {
+    server.Route("GET", "/health", [](const gateway::HttpRequest&) {
+      return gateway::HttpResponse{.body = R"({"status":"ok"})"};
+    });
+    server.Route("GET", "/metrics", [this](const gateway::HttpRequest&) {
+      return gateway::HttpResponse{.content_type = "text/plain; version=0.0.4", .body = metrics.PrometheusText()};
+    });
+    server.Route("GET", "/api/v1/tables", [this](const gateway::HttpRequest&) {
+      auto json = overview.Json();
+      if (!json.ok()) return gateway::ErrorResponse(json.status());
+      return gateway::HttpResponse{.body = std::move(json).ValueUnsafe()};
+    });
+  }
+
+  MetricRegistry metrics;
+  ProcessStatus status;
+  gateway::Overview overview;
+  gateway::HttpServer server;
+};
+
+HttpPart::HttpPart(Options options) : parts_(std::make_unique<Parts>(options)) {
+  parts_->metrics.AddSource([this](std::vector<MetricSample>* samples) { parts_->status.Collect(samples); });
+  parts_->AddRoutes();
+}
+
+HttpPart::~HttpPart() { parts_->server.Stop(); }
+
+Status HttpPart::Start() {
+  RETURN_NOT_OK(parts_->server.Start());
+  LogInfo("http is up port={}", parts_->server.port());
+  return Status::OK();
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,277 @@
+#include "app/server_process.h"
+
+#include "app/catalog_tables.h"
+#include "app/http_part.h"
+#include "app/settings.h"
+#include "base/log.h"
+#include "client/cluster.h"
+#include "coordinator/coordinator.h"
+#include "io/net.h"
+#include "kv/key_store.h"
+#include "lake/lake_catalog.h"
+#include "meta/rocks_store.h"
+#include "server/dispatcher.h"
+#include "server/listener.h"
+#include "server/local_transport.h"
+#include "server/metadata_service.h"
+#include "shard/shards.h"
+#include "tiering/tiering_service.h"
+
+namespace sluice::app {
+namespace {
+
+// Background work yields to requests by its nice value.
+constexpr int kBackgroundNice = 5;
+
+std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
+  constexpr std::chrono::milliseconds kDefault{3 * 60 * 1000};
+  const auto parsed = ParseDuration(table.Property("table.datalake.freshness", "3min"));
+  return parsed.ok() ? *parsed : kDefault;
+}
+
+}  // namespace
+
+// In the order of their making; what is further down uses what is above.
+struct ServerProcess::Parts {
+  explicit Parts(const Config& c)
+      : config(c), settings(ClusterSettingsOf(c)), folders(FoldersOf(c)), memory(MemoryPlanOf(c)) {}
+
+  Status OpenData();
+  Status OpenLake();
+  Status StartTablet();
+  Status StartCoordinator();
+  Status Listen();
+  Result<std::vector<server::Endpoint>> ListenOn(const Listeners& listeners, io::Service& service);
+  Status StartTiering();
+  Status StartHttp();
+  Status Stop();
+
+  const Config config;
+  const coordinator::ClusterSettings settings;
+  const Folders folders;
+  const MemoryPlan memory;
+  io::FileSystem& files = io::LocalFileSystem();
+  io::Clock& clock = io::SystemClock();
+  io::Random& random = io::SystemRandom();
+  std::unique_ptr<io::FileSystem::Lock> data_lock;
+
+  std::unique_ptr<io::Pool> read_pool, sync_pool, flush_pool, catalog_pool;
+  std::unique_ptr<io::LoopThreads> shard_threads, coordinator_thread, local_thread;
+
+  std::unique_ptr<meta::MetaStore> store;
+  std::unique_ptr<meta::Catalog> catalog;
+  std::unique_ptr<lake::LakeCatalog> lake;  // Null when no table may be tiered.
+  std::unique_ptr<CatalogTables> tables;
+  std::unique_ptr<kv::KeyStores> key_stores;
+  std::unique_ptr<shard::Shards> shards;
+  server::Membership membership;
+  std::unique_ptr<tablet::TabletService> tablet;
+  std::unique_ptr<server::MetadataService> metadata;
+  std::unique_ptr<server::Dispatcher> tablet_calls, coordinator_calls;
+  std::unique_ptr<coordinator::Coordinator> coordinator;
+  std::unique_ptr<server::ByteBudget> request_budget;
+  std::vector<std::unique_ptr<server::FrameListener>> listeners;
+  client::ClusterPtr local_cluster;
+  std::unique_ptr<tiering::TieringService> tiering;
+  std::unique_ptr<HttpPart> http;
+  bool tablet_started = false, coordinator_started = false;
+};
+
+Status ServerProcess::Parts::OpenData() {
+  RETURN_NOT_OK(files.MakeFolders(folders.data));
+  ASSIGN_OR_RAISE(data_lock, files.LockFile(io::JoinPath(folders.data, "server.lock")));
+  RETURN_NOT_OK(files.MakeFolders(folders.metadata));
+  RETURN_NOT_OK(files.MakeFolders(folders.remote));
+  read_pool = io::Pool::Start({.name = "read", .threads = 4});
+  sync_pool = io::Pool::Start({.name = "sync", .threads = 2});
+  flush_pool = io::Pool::Start({.name = "flush", .threads = 2, .nice = kBackgroundNice});
+  catalog_pool = io::Pool::Start({.name = "catalog", .threads = 2});
+  shard_threads = io::LoopThreads::Start("shard", ShardsOf(config));
+  coordinator_thread = io::LoopThreads::Start("coordinator", 1);
+  local_thread = io::LoopThreads::Start("local", 1);
+  ASSIGN_OR_RAISE(store, meta::OpenRocksMetaStore(folders.metadata));
+  ASSIGN_OR_RAISE(catalog, meta::Catalog::Open(*store, clock));
+  return Status::OK();
+}
+
+Status ServerProcess::Parts::OpenLake() {
+  if (!settings.lake_enabled) return Status::OK();
+  ASSIGN_OR_RAISE(lake, lake::LakeCatalog::Open({.format = settings.lake_format,
+                                                 .properties = LakePropertiesOf(config),
+                                                 .files = &files,
+                                                 .clock = &clock,
+                                                 .random = &random}));
+  return Status::OK();
+}
+
+Status ServerProcess::Parts::StartTablet() {
+  shard::Shards::Options shard_options;
+  for (size_t i = 0; i < shard_threads->size(); ++i) shard_options.loops.push_back(&shard_threads->at(i));
+  shard_options.mailbox_bytes_max = memory.mailbox_bytes / shard_threads->size();
+  shards = std::make_unique<shard::Shards>(std::move(shard_options));
+  tables = std::make_unique<CatalogTables>(*catalog);
+  key_stores = kv::MakeRocksStores(files, {.block_cache_bytes = memory.block_cache_bytes});
+  tablet::TabletOptions options = TabletOptionsOf(config);
+  options.tables = tables.get();
+  options.shards = shards.get();
+  options.files = &files;
+  options.clock = &clock;
+  options.random = &random;
+  options.read_pool = read_pool.get();
+  options.sync_pool = sync_pool.get();
+  options.flush_pool = flush_pool.get();
+  options.key_stores = key_stores.get();
+  options.new_writer_id = [this](io::Loop& loop) { return coordinator->NewWriterId(loop); };
+  tablet = std::make_unique<tablet::TabletService>(std::move(options));
+  io::Loop& loop = local_thread->at(0);
+  RETURN_NOT_OK(io::SyncWait(loop, tablet->Start(loop)));
+  tablet_started = true;
+  return Status::OK();
+}
+
+Status ServerProcess::Parts::StartCoordinator() {
+  metadata = std::make_unique<server::MetadataService>(server::MetadataService::Options{
+      .catalog = catalog.get(),
+      .membership = &membership,
+      .settings = settings,
+      .lake_properties = lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config)});
+  tablet_calls = std::make_unique<server::Dispatcher>(
+      server::Dispatcher::Options{wire::ServerType::kTabletServer, metadata.get(), tablet.get()});
+  ASSIGN_OR_RAISE(const Listeners coordinator_listeners, ListenersOf(config, "coordinator"));
+  ASSIGN_OR_RAISE(const Listeners tablet_listeners, ListenersOf(config, "tablet-server"));
+  const auto coordinator_told = AdvertisedOf(coordinator_listeners, coordinator_listeners.bind);
+  const auto tablet_told = AdvertisedOf(tablet_listeners, tablet_listeners.bind);
+  coordinator::TabletServer server{.id = TabletOptionsOf(config).server_id,
+                                   .host = tablet_told[0].host,
+                                   .port = tablet_told[0].port,
+                                   .listeners = server::FormatEndpoints(tablet_told),
+                                   .transport = server::MakeLocalTransport(*tablet_calls, *read_pool, {.internal = true})};
+  coordinator = std::make_unique<coordinator::Coordinator>(coordinator::Coordinator::Options{
+      .catalog = catalog.get(),
+      .lake = lake.get(),
+      .loop = &coordinator_thread->at(0),
+      .pool = catalog_pool.get(),
+      .files = &files,
+      .clock = &clock,
+      .random = &random,
+      .settings = settings,
+      .address = {coordinator_told[0].host, coordinator_told[0].port, server::FormatEndpoints(coordinator_told)},
+      .tablet_servers = {std::move(server)}});
+  coordinator_calls = std::make_unique<server::Dispatcher>(
+      server::Dispatcher::Options{wire::ServerType::kCoordinator, metadata.get(), coordinator.get()});
+  io::Loop& loop = local_thread->at(0);
+  RETURN_NOT_OK(io::SyncWait(loop, coordinator->Start(loop)));
+  coordinator_started = true;
+  return Status::OK();
+}
+
+Result<std::vector<server::Endpoint>> ServerProcess::Parts::ListenOn(const Listeners& wanted, io::Service& service) {
+  std::vector<server::Endpoint> bound;
+  for (const server::Endpoint& endpoint : wanted.bind) {
+    server::FrameListener::Options options{.network = &io::SystemNetwork(), .loops = {}, .bind = endpoint,
+                                           .settings = ConnectionSettingsOf(config)};
+    for (size_t i = 0; i < shard_threads->size(); ++i) options.loops.push_back(&shard_threads->at(i));
+    options.settings.service = &service;
+    options.settings.budget = request_budget.get();
+    options.settings.listener = endpoint.listener;
+    options.settings.internal = endpoint.listener == config.String("internal.listener.name");
+    ASSIGN_OR_RAISE(auto listener, server::FrameListener::Start(std::move(options)));
+    bound.push_back(listener->endpoint());
+    listeners.push_back(std::move(listener));
+  }
+  return bound;
+}
+
+Status ServerProcess::Parts::Listen() {
+  request_budget = std::make_unique<server::ByteBudget>(memory.request_bytes);
+  ASSIGN_OR_RAISE(const Listeners for_coordinator, ListenersOf(config, "coordinator"));
+  ASSIGN_OR_RAISE(const Listeners for_tablet, ListenersOf(config, "tablet-server"));
+  const int32_t tablet_id = TabletOptionsOf(config).server_id;
+  // Known before the first connection where ports are fixed, right after it where they are free ones (0).
+  const auto tell = [&](const std::vector<server::Endpoint>& coordinator_bound,
+                        const std::vector<server::Endpoint>& tablet_bound) {
+    membership.Set({.coordinator = {{0, AdvertisedOf(for_coordinator, coordinator_bound)}},
+                    .tablet_servers = {{tablet_id, AdvertisedOf(for_tablet, tablet_bound)}}});
+  };
+  tell(for_coordinator.bind, for_tablet.bind);
+  ASSIGN_OR_RAISE(const auto tablet_bound, ListenOn(for_tablet, *tablet_calls));
+  ASSIGN_OR_RAISE(const auto coordinator_bound, ListenOn(for_coordinator, *coordinator_calls));
+  tell(coordinator_bound, tablet_bound);
+  LogInfo("listening coordinator={} tablet={}", server::FormatEndpoints(coordinator_bound),
+          server::FormatEndpoints(tablet_bound));
+  return Status::OK();
+}
+
+Status ServerProcess::Parts::StartTiering() {
+  auto servers = std::make_shared<client::LocalServers>(
+      server::MakeLocalTransport(*coordinator_calls, *read_pool, {.client_name = "sluice"}),
+      server::MakeLocalTransport(*tablet_calls, *read_pool, {.client_name = "sluice"}));
+  local_cluster = client::Cluster::Make(std::move(servers), {});
+  if (lake == nullptr) return Status::OK();
+  tiering = std::make_unique<tiering::TieringService>(tiering::ServiceOptions{
+      .link = tiering::MakeClientLink(local_cluster, local_thread->at(0)),
+      .lake = lake.get(),
+      .loop = &local_thread->at(0),
+      .freshness_of = FreshnessOf,
+      .rounds_max = static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.rounds-max"))),
+      .bucket_threads = static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.bucket-threads"))),
+      .round_bytes_max = static_cast<int64_t>(config.SizeBytes("tiering.round-bytes-max"))});
+  tiering->Start();
+  return Status::OK();
+}
+
+Status ServerProcess::Parts::StartHttp() {
+  http = std::make_unique<HttpPart>(HttpPart::Options{.config = config,
+                                                      .memory = memory,
+                                                      .catalog = *catalog,
+                                                      .tablet = *tablet,
+                                                      .tiering = tiering.get(),
+                                                      .loop = local_thread->at(0),
+                                                      .clock = clock});
+  return http->Start();
+}
+
+// Also called after a start that failed half way, so every part may be missing.
+Status ServerProcess::Parts::Stop() {
+  if (local_thread == nullptr) return Status::OK();
+  io::Loop& loop = local_thread->at(0);
+  http.reset();
+  if (tiering != nullptr) tiering->Stop();
+  for (const auto& listener : listeners) io::SyncWait(loop, listener->Stop(loop));
+  listeners.clear();
+  if (std::exchange(coordinator_started, false)) io::SyncWait(loop, coordinator->Stop(loop));
+  Status stopped = Status::OK();
+  if (std::exchange(tablet_started, false)) stopped = io::SyncWait(loop, tablet->Stop(loop));
+  tiering.reset();
+  local_cluster.reset();
+  // The loops last of what runs: nothing is posted to them any more, and what they still hold may use the parts.
+  local_thread.reset();
+  coordinator_thread.reset();
+  shard_threads.reset();
+  return stopped;
+}
+
+Result<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Config& config) {
+  for (const std::string& key : config.Ignored()) LogInfo("configuration key has no effect here key={}", key);
+  std::unique_ptr<ServerProcess> process(new ServerProcess(std::make_unique<Parts>(config)));
+  Parts& parts = *process->parts_;
+  RETURN_NOT_OK(ListenersOf(config, "coordinator"));
+  RETURN_NOT_OK(ListenersOf(config, "tablet-server"));
+  LogInfo("memory shares {}", parts.memory.ToString());
+  RETURN_NOT_OK(parts.OpenData());
+  RETURN_NOT_OK(parts.OpenLake());
+  RETURN_NOT_OK(parts.StartTablet());
+  RETURN_NOT_OK(parts.StartCoordinator());
+  RETURN_NOT_OK(parts.Listen());
+  RETURN_NOT_OK(parts.StartTiering());
+  RETURN_NOT_OK(parts.StartHttp());
+  return process;
+}
+
+ServerProcess::ServerProcess(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+ServerProcess::~ServerProcess() { LogIfError(Stop(), "stop of the server"); }
+
+Status ServerProcess::Stop() { return parts_->Stop(); }
+
+}  // namespace sluice::app

@@ -1,0 +1,116 @@
+#include "app/settings.h"
+
+#include <algorithm>
+
+#include "app/machine.h"
+#include "io/file.h"
+
+namespace sluice::app {
+namespace {
+
+std::string Beside(const std::string& folder, std::string_view name) {
+  return io::JoinPath(io::FolderOf(folder), name);
+}
+
+// The first of these keys that was set, else the first one's default.
+const std::string& FirstSet(const Config& config, std::initializer_list<std::string> keys) {
+  for (const std::string& key : keys) {
+    if (config.IsSet(key)) return config.String(key);
+  }
+  return config.String(*keys.begin());
+}
+
+}  // namespace
+
+Folders FoldersOf(const Config& config) {
+  Folders folders;
+  folders.data = config.String("data.dir");
+  folders.metadata = io::JoinPath(folders.data, "metadata");
+  folders.remote = config.String("remote.data.dir");
+  if (folders.remote.empty()) folders.remote = Beside(folders.data, "remote");
+  folders.warehouse = LakePropertiesOf(config).at("warehouse");
+  return folders;
+}
+
+Result<Listeners> ListenersOf(const Config& config, const std::string& role) {
+  Listeners listeners;
+  ASSIGN_OR_RAISE(listeners.bind, server::ParseEndpoints(FirstSet(config, {role + ".bind.listeners", "bind.listeners"})));
+  ASSIGN_OR_RAISE(listeners.advertised,
+                  server::ParseEndpoints(FirstSet(config, {role + ".advertised.listeners", "advertised.listeners"})));
+  if (listeners.bind.empty()) return Error(ErrorCode::kInvalidConfig, "no listener key=", role, ".bind.listeners");
+  for (const server::Endpoint& advertised : listeners.advertised) {
+    if (std::ranges::find(listeners.bind, advertised.listener, &server::Endpoint::listener) == listeners.bind.end()) {
+      return Error(ErrorCode::kInvalidConfig, "advertised listener is not bound name=", advertised.listener);
+    }
+  }
+  return listeners;
+}
+
+std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners, const std::vector<server::Endpoint>& bound) {
+  std::vector<server::Endpoint> told = bound;
+  for (server::Endpoint& endpoint : told) {
+    const auto advertised =
+        std::ranges::find(listeners.advertised, endpoint.listener, &server::Endpoint::listener);
+    if (advertised != listeners.advertised.end()) endpoint = *advertised;
+  }
+  return told;
+}
+
+coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
+  coordinator::ClusterSettings settings;
+  settings.default_bucket_number = static_cast<int32_t>(config.Int("default.bucket.number"));
+  settings.default_replication_factor = static_cast<int32_t>(config.Int("default.replication.factor"));
+  settings.max_bucket_number = static_cast<int32_t>(config.Int("max.bucket.num"));
+  settings.max_partition_number = static_cast<int32_t>(config.Int("max.partition.num"));
+  settings.allow_create_log_tables = config.Bool("allow.create.log.tables");
+  settings.allow_create_kv_tables = config.Bool("allow.create.kv.tables");
+  settings.lake_format = config.String("datalake.format");
+  settings.lake_enabled = config.Bool("datalake.enabled");
+  settings.remote_data_dir = FoldersOf(config).remote;
+  settings.producer_offsets_ttl_ms = config.Duration("coordinator.producer-offsets.ttl").count();
+  settings.configuration = config.Values();
+  return settings;
+}
+
+tablet::TabletOptions TabletOptionsOf(const Config& config) {
+  tablet::TabletOptions options;
+  options.server_id = static_cast<int32_t>(config.Int("tablet-server.id"));
+  options.data_dir = FoldersOf(config).data;
+  options.log.segment_bytes = config.SizeBytes("log.segment.file-size");
+  options.log.index_interval_bytes = static_cast<uint32_t>(config.SizeBytes("log.index.interval-size"));
+  options.log.writer_expiry_ms = config.Duration("server.writer-id.expiration-time").count();
+  options.write_back_bytes_max = config.SizeBytes("kv.write-back.bytes-max");
+  options.watermark_checkpoint_interval = config.Duration("log.replica.high-watermark.checkpoint-interval");
+  options.retention_interval = config.Duration("log.retention.check-interval");
+  options.scanner_ttl = config.Duration("kv.scanner.ttl");
+  options.scanners_per_bucket_max = static_cast<size_t>(config.Int("kv.scanner.max-per-bucket"));
+  options.scanners_max = static_cast<size_t>(config.Int("kv.scanner.max-per-server"));
+  return options;
+}
+
+server::ConnectionSettings ConnectionSettingsOf(const Config& config) {
+  server::ConnectionSettings settings;
+  settings.request_bytes_max = config.SizeBytes("netty.server.max-request-size");
+  settings.requests_max = static_cast<size_t>(std::max<int64_t>(1, config.Int("netty.server.max-queued-requests")));
+  settings.idle_max = config.Duration("netty.connection.max-idle-time");
+  return settings;
+}
+
+MemoryPlan MemoryPlanOf(const Config& config) {
+  return MemoryPlan::Cut(config.IsSet("server.memory.limit") ? config.SizeBytes("server.memory.limit")
+                                                             : MachineMemoryBytes() / 4);
+}
+
+size_t ShardsOf(const Config& config) {
+  const int64_t shards = config.IsSet("server.shards") ? config.Int("server.shards") : MachineCores();
+  return static_cast<size_t>(std::clamp<int64_t>(shards, 1, 256));
+}
+
+std::map<std::string, std::string> LakePropertiesOf(const Config& config) {
+  std::map<std::string, std::string> properties = config.Below("datalake.paimon.");
+  properties.try_emplace("metastore", "filesystem");
+  properties.try_emplace("warehouse", Beside(config.String("data.dir"), "warehouse"));
+  return properties;
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,43 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/config.h"
+#include "app/memory_plan.h"
+#include "coordinator/settings.h"
+#include "server/addresses.h"
+#include "server/connection.h"
+#include "tablet/tablet_service.h"
+
+// What the parts of a server take from the configuration.
+
+namespace sluice::app {
+
+/// Folders of a server, all absolute or as the user wrote them.
+struct Folders {
+  std::string data;
+  std::string metadata;
+  std::string remote;
+  std::string warehouse;
+};
+Folders FoldersOf(const Config& config);
+
+/// Listeners of one role ("coordinator" or "tablet-server"). Errors: kInvalidConfig.
+struct Listeners {
+  std::vector<server::Endpoint> bind;
+  std::vector<server::Endpoint> advertised;  ///< Those that differ from what is bound.
+};
+Result<Listeners> ListenersOf(const Config& config, const std::string& role);
+/// What clients are told: `bound`, with real ports, where nothing else is advertised.
+std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners, const std::vector<server::Endpoint>& bound);
+
+coordinator::ClusterSettings ClusterSettingsOf(const Config& config);
+/// The parts that the configuration decides; pointers are left null.
+tablet::TabletOptions TabletOptionsOf(const Config& config);
+server::ConnectionSettings ConnectionSettingsOf(const Config& config);
+MemoryPlan MemoryPlanOf(const Config& config);
+size_t ShardsOf(const Config& config);
+/// `datalake.paimon.*`, warehouse and metastore filled in.
+std::map<std::string, std::string> LakePropertiesOf(const Config& config);
+
+}  // namespace sluice::app
