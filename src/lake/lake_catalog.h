@@ -26,7 +26,8 @@ struct LakeChange {
 
 struct LakeCatalogOptions {
   std::string format = "paimon";
-  std::map<std::string, std::string> properties;  ///< `datalake.paimon.*` without that prefix: metastore, warehouse.
+  std::map<std::string, std::string>
+      properties;  ///< `datalake.paimon.*` without that prefix: metastore, warehouse.
   io::FileSystem* files = nullptr;
   io::Clock* clock = nullptr;
   io::Random* random = nullptr;  ///< Called from any thread.
@@ -37,25 +38,29 @@ struct LakeCatalogOptions {
 /// Threads: any.
 class LakeCatalog {
  public:
-  /// Errors: kInvalidConfig naming the property: unknown format or metastore, no warehouse, warehouse that cannot be written.
+  /// Errors: kInvalidConfig naming the property: unknown format or metastore, no warehouse,
+  /// warehouse that cannot be written.
   static Result<std::unique_ptr<LakeCatalog>> Open(LakeCatalogOptions options);
   virtual ~LakeCatalog() = default;
 
   /// Check what the lake refuses in a table descriptor, without touching files.
-  /// Errors: kInvalidConfig for options that only the system sets, kInvalidTable for system column names and types or
-  /// keys that the lake cannot hold.
+  /// Errors: kInvalidConfig for options that only the system sets, kInvalidTable for system column
+  /// names and types or keys that the lake cannot hold.
   virtual Status Validate(const types::TableDescriptor& descriptor) const = 0;
 
   enum class Taken { kCreated, kExisted };
-  /// Create the lake table of a Fluss table, or take up an existing one that agrees with it and holds nothing. The
-  /// bucket count must be set. Repeating it is harmless.
-  /// Errors: as Validate; kLakeTableAlreadyExist when a table is there that does not agree, or (`must_be_empty`) has a
+  /// Create the lake table of a Fluss table, or take up an existing one that agrees with it and
+  /// holds nothing. The bucket count must be set. Repeating it is harmless. Errors: as Validate;
+  /// kLakeTableAlreadyExist when a table is there that does not agree, or (`must_be_empty`) has a
   /// snapshot; names the path and the difference.
-  virtual Result<Taken> CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+  virtual Result<Taken> CreateTable(const types::TablePath& path,
+                                    const types::TableDescriptor& descriptor,
                                     bool must_be_empty) = 0;
-  /// Apply changes as one new schema. A change that is already there is left out, so a half-done DDL can be repeated.
-  /// Errors: kTableNotExist; kInvalidAlterTable; kInvalidConfig for options that may not change.
-  virtual Status AlterTable(const types::TablePath& path, const std::vector<LakeChange>& changes) = 0;
+  /// Apply changes as one new schema. A change that is already there is left out, so a half-done
+  /// DDL can be repeated. Errors: kTableNotExist; kInvalidAlterTable; kInvalidConfig for options
+  /// that may not change.
+  virtual Status AlterTable(const types::TablePath& path,
+                            const std::vector<LakeChange>& changes) = 0;
   /// Undo CreateTable: remove the table if it has no snapshot; true when it is gone.
   virtual Result<bool> RemoveEmptyTable(const types::TablePath& path) = 0;
 

@@ -47,7 +47,8 @@ std::shared_ptr<arrow::DataType> LakeArrowType(const types::DataType& type) {
     case types::TypeKind::kRow: {
       arrow::FieldVector fields;
       for (const types::RowField& field : type.fields()) {
-        fields.push_back(arrow::field(field.name, LakeArrowType(*field.type), field.type->nullable()));
+        fields.push_back(
+            arrow::field(field.name, LakeArrowType(*field.type), field.type->nullable()));
       }
       return arrow::struct_(fields);
     }

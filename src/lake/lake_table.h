@@ -17,7 +17,8 @@ namespace sluice::lake {
 /// What a row does to its key. Values are the lake's own (`_VALUE_KIND`).
 enum class RowKind : uint8_t { kInsert = 0, kUpdateBefore = 1, kUpdateAfter = 2, kDelete = 3 };
 
-/// Kind for a change type byte of a log batch (0 append only, 1 insert, 2 update before, 3 update after, 4 delete).
+/// Kind for a change type byte of a log batch (0 append only, 1 insert, 2 update before, 3 update
+/// after, 4 delete).
 inline RowKind KindOfChange(uint8_t change_type) {
   return change_type == 0 ? RowKind::kInsert : static_cast<RowKind>(change_type - 1);
 }
@@ -32,7 +33,8 @@ inline constexpr std::string_view kTieringUser = "__fluss_lake_tiering";
 /// Snapshot property with the path of the offsets file.
 inline constexpr std::string_view kOffsetsProperty = "fluss-offsets";
 
-/// One version of a lake table's schema. `Column::id` and `RowField::field_id` hold the *lake's* field ids.
+/// One version of a lake table's schema. `Column::id` and `RowField::field_id` hold the *lake's*
+/// field ids.
 struct LakeSchema {
   int64_t id = 0;
   std::vector<types::Column> columns;
@@ -56,7 +58,8 @@ struct LakeSchema {
   std::string Option(const std::string& key, const std::string& fallback = "") const;
 };
 
-/// Arrow type of a lake column as readers give it: DataType::ToArrow, except that TIME is always time32[ms].
+/// Arrow type of a lake column as readers give it: DataType::ToArrow, except that TIME is always
+/// time32[ms].
 std::shared_ptr<arrow::DataType> LakeArrowType(const types::DataType& type);
 
 /// A committed version of the table.
@@ -87,16 +90,19 @@ struct LakeSnapshot {
 
 /// Rows of one log batch for a writer.
 struct LakeRows {
-  std::shared_ptr<arrow::RecordBatch> rows;  ///< Columns as WriterOptions::columns, Arrow types of DataType::ToArrow.
-  std::span<const RowKind> kinds;            ///< One per row; empty = all inserts.
-  int64_t base_offset = 0;                   ///< Log offset of the first row; the others follow densely.
-  int64_t timestamp_ms = 0;                  ///< Commit time of the batch.
+  std::shared_ptr<arrow::RecordBatch>
+      rows;  ///< Columns as WriterOptions::columns, Arrow types of DataType::ToArrow.
+  std::span<const RowKind> kinds;  ///< One per row; empty = all inserts.
+  int64_t base_offset = 0;         ///< Log offset of the first row; the others follow densely.
+  int64_t timestamp_ms = 0;        ///< Commit time of the batch.
 };
 
 struct WriterOptions {
-  std::vector<std::string> columns;  ///< What the batches hold, by name, in order; lake columns not named become NULL.
-  std::vector<std::string> partition;  ///< Text values in partition-key order (PartitionInfo::values); empty = none.
-  int32_t bucket = 0;                  ///< Fluss bucket. An unaware table stores it in __bucket alone.
+  std::vector<std::string>
+      columns;  ///< What the batches hold, by name, in order; lake columns not named become NULL.
+  std::vector<std::string>
+      partition;  ///< Text values in partition-key order (PartitionInfo::values); empty = none.
+  int32_t bucket = 0;  ///< Fluss bucket. An unaware table stores it in __bucket alone.
 };
 
 /// Files that a writer finished and nobody can see yet. Hand it to Commit, or drop it with Discard.
@@ -125,8 +131,8 @@ struct CommitOptions {
   std::string user{kTieringUser};
   int64_t identifier = INT64_MAX;
   std::map<std::string, std::string> properties;
-  /// Commit only while this is the newest snapshot of `user` (0 = it has none); checked in one step with the commit.
-  /// Errors: kFencedTieringEpoch when it is not.
+  /// Commit only while this is the newest snapshot of `user` (0 = it has none); checked in one step
+  /// with the commit. Errors: kFencedTieringEpoch when it is not.
   std::optional<int64_t> newest_of_user;
 };
 
@@ -137,17 +143,21 @@ struct LakeFile {
   int64_t record_count = 0;
   int64_t schema_id = 0;
   int32_t level = 0;
-  /// True when every column of the newest schema is in the file under its present name and type, or not yet in the
-  /// file's schema: then any Parquet reader may read the file by name, columns that are not there being NULL.
+  /// True when every column of the newest schema is in the file under its present name and type, or
+  /// not yet in the file's schema: then any Parquet reader may read the file by name, columns that
+  /// are not there being NULL.
   bool readable_by_name = false;
-  std::vector<std::string> missing_columns;  ///< Columns of the newest schema that the file's schema lacks.
+  std::vector<std::string>
+      missing_columns;  ///< Columns of the newest schema that the file's schema lacks.
 };
 
 /// A part of a snapshot that can be read by itself: files of one bucket of one partition.
 struct LakeSplit {
-  std::vector<std::optional<std::string>> partition;  ///< Text values in partition-key order; nullopt = NULL.
-  int32_t bucket = 0;                                 ///< 0 in an unaware table, whatever __bucket says.
-  bool raw = true;  ///< Files hold visible rows only, each key once: read them as they are. Else they must be merged.
+  std::vector<std::optional<std::string>>
+      partition;       ///< Text values in partition-key order; nullopt = NULL.
+  int32_t bucket = 0;  ///< 0 in an unaware table, whatever __bucket says.
+  bool raw = true;     ///< Files hold visible rows only, each key once: read them as they are. Else
+                       ///< they must be merged.
   std::vector<LakeFile> files;
   int64_t record_count = 0;  ///< Rows in the files; more than what is visible when not raw.
   std::shared_ptr<const void> detail;  ///< What the table itself needs to read the split.
@@ -175,16 +185,19 @@ class LakeReader {
 
 struct CompactOptions {
   std::string user = "sluice-compaction";  ///< Not the tiering user, whose snapshots mean offsets.
-  std::map<std::string, std::string> properties;  ///< Usually those of the snapshot that is compacted.
+  std::map<std::string, std::string>
+      properties;  ///< Usually those of the snapshot that is compacted.
   /// Buckets with fewer sorted runs (append: with fewer small files in a row) are left alone.
   int32_t files_min = 5;
   bool full = false;  ///< Merge every bucket as far as it goes, whatever its runs weigh.
 };
 
 struct ExpireOptions {
-  std::optional<int64_t> retained_min;  ///< Snapshots always kept; default: the table's option, else 10.
-  std::optional<int64_t> retained_ms;   ///< Younger ones are kept; default: the table's option, else one hour.
-  int64_t limit = 50;                   ///< Most snapshots dropped by one call.
+  std::optional<int64_t>
+      retained_min;  ///< Snapshots always kept; default: the table's option, else 10.
+  std::optional<int64_t>
+      retained_ms;     ///< Younger ones are kept; default: the table's option, else one hour.
+  int64_t limit = 50;  ///< Most snapshots dropped by one call.
   /// No snapshot from this one on is dropped: usually the coordinator's readable snapshot.
   std::optional<int64_t> keep_from;
 };
@@ -205,17 +218,20 @@ class LakeTable {
   // Writing.
   /// Errors: kInvalidTable when a column is unknown to the lake or its type differs.
   virtual Result<std::unique_ptr<BucketWriter>> OpenWriter(const WriterOptions& options) = 0;
-  /// Make the files visible as one APPEND snapshot, also when there are none, and return its id. Durable on return.
-  /// A commit that is lost to another writer is tried again. On an error the caller cannot know whether it happened:
-  /// look with NewestSnapshotOf.
-  virtual Result<int64_t> Commit(std::vector<std::unique_ptr<PreparedFiles>> files, const CommitOptions& options) = 0;
+  /// Make the files visible as one APPEND snapshot, also when there are none, and return its id.
+  /// Durable on return. A commit that is lost to another writer is tried again. On an error the
+  /// caller cannot know whether it happened: look with NewestSnapshotOf.
+  virtual Result<int64_t> Commit(std::vector<std::unique_ptr<PreparedFiles>> files,
+                                 const CommitOptions& options) = 0;
   /// Remove files that will never be committed.
   virtual void Discard(std::vector<std::unique_ptr<PreparedFiles>> files) = 0;
 
-  // Snapshots. "No snapshot" is an ok nullopt; a snapshot that should exist and does not is kLakeSnapshotNotExist.
+  // Snapshots. "No snapshot" is an ok nullopt; a snapshot that should exist and does not is
+  // kLakeSnapshotNotExist.
   virtual Result<std::optional<LakeSnapshot>> LatestSnapshot() = 0;
   virtual Result<LakeSnapshot> SnapshotById(int64_t id) = 0;
-  /// Newest snapshot at or before the time. Errors: kLakeSnapshotNotExist naming the time when all are younger.
+  /// Newest snapshot at or before the time. Errors: kLakeSnapshotNotExist naming the time when all
+  /// are younger.
   virtual Result<LakeSnapshot> SnapshotAtTime(int64_t time_ms) = 0;
   /// Newest snapshot by this commit user, for recovery.
   virtual Result<std::optional<LakeSnapshot>> NewestSnapshotOf(std::string_view user) = 0;
@@ -224,10 +240,11 @@ class LakeTable {
 
   // Reading.
   virtual Result<LakePlan> Plan(const LakeSnapshot& snapshot, const PlanOptions& options) = 0;
-  /// Rows of a split: the named columns of the newest schema, in that order (none = row counts only), matched to the
-  /// files by field id; columns that a file lacks are NULL. Primary-key rows come in key order, newest per key,
-  /// deleted ones left out.
-  virtual Result<std::unique_ptr<LakeReader>> Read(const LakeSplit& split, const std::vector<std::string>& columns) = 0;
+  /// Rows of a split: the named columns of the newest schema, in that order (none = row counts
+  /// only), matched to the files by field id; columns that a file lacks are NULL. Primary-key rows
+  /// come in key order, newest per key, deleted ones left out.
+  virtual Result<std::unique_ptr<LakeReader>> Read(const LakeSplit& split,
+                                                   const std::vector<std::string>& columns) = 0;
   /// Rows of a system table: "snapshots", "schemas", "options", "files".
   /// Errors: kTableNotExist for another name.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> SystemTable(std::string_view name) = 0;
@@ -237,12 +254,13 @@ class LakeTable {
   virtual Status Unpin(const std::string& consumer) = 0;
 
   // Upkeep.
-  /// Merge files as one COMPACT snapshot and return its id, or nullopt when nothing was worth it or another writer
-  /// changed the same files first.
+  /// Merge files as one COMPACT snapshot and return its id, or nullopt when nothing was worth it or
+  /// another writer changed the same files first.
   virtual Result<std::optional<int64_t>> Compact(const CompactOptions& options) = 0;
   /// Drop old snapshots with the files that only they need; returns how many.
   virtual Result<int64_t> Expire(const ExpireOptions& options) = 0;
-  /// Remove temporary files left by a process that died while it wrote them. No other process may be committing.
+  /// Remove temporary files left by a process that died while it wrote them. No other process may
+  /// be committing.
   virtual Status RemoveTemporaryFiles() = 0;
 };
 

@@ -8,7 +8,8 @@
 namespace sluice::lake::paimon {
 
 /// Arrow's streams over our files, so that Parquet sees the file system that everything else sees.
-Result<std::shared_ptr<arrow::io::RandomAccessFile>> OpenArrowInput(io::FileSystem& files, const std::string& path);
+Result<std::shared_ptr<arrow::io::RandomAccessFile>> OpenArrowInput(io::FileSystem& files,
+                                                                    const std::string& path);
 
 class ArrowOutput : public arrow::io::OutputStream {
  public:

@@ -12,10 +12,12 @@ using SchemaPtr = std::shared_ptr<const Schema>;
 using Kind = Schema::Kind;
 
 const std::map<std::string, Kind, std::less<>> kPrimitives = {
-    {"null", Kind::kNull},   {"boolean", Kind::kBoolean}, {"int", Kind::kInt},     {"long", Kind::kLong},
-    {"float", Kind::kFloat}, {"double", Kind::kDouble},   {"bytes", Kind::kBytes}, {"string", Kind::kString}};
+    {"null", Kind::kNull},   {"boolean", Kind::kBoolean}, {"int", Kind::kInt},
+    {"long", Kind::kLong},   {"float", Kind::kFloat},     {"double", Kind::kDouble},
+    {"bytes", Kind::kBytes}, {"string", Kind::kString}};
 
-// Parses a schema document. A named type is known only behind its own end, so no type can contain itself.
+// Parses a schema document. A named type is known only behind its own end, so no type can contain
+// itself.
 class SchemaParser {
  public:
   Result<SchemaPtr> Parse(const Json& json, int depth) {
@@ -59,9 +61,11 @@ class SchemaParser {
   Result<SchemaPtr> Record(const Json& json, int depth) {
     auto schema = std::make_shared<Schema>();
     schema->kind = Kind::kRecord;
-    if (!json.contains("fields") || !json["fields"].is_array()) return Corrupt("avro record without fields");
+    if (!json.contains("fields") || !json["fields"].is_array())
+      return Corrupt("avro record without fields");
     for (const Json& field : json["fields"]) {
-      if (!field.is_object() || !field.contains("type") || !field.contains("name") || !field["name"].is_string()) {
+      if (!field.is_object() || !field.contains("type") || !field.contains("name") ||
+          !field["name"].is_string()) {
         return Corrupt("avro record field without name or type");
       }
       ASSIGN_OR_RAISE(auto child, Parse(field["type"], depth + 1));
@@ -82,21 +86,25 @@ class SchemaParser {
   Result<SchemaPtr> Enum(const Json& json) {
     auto schema = std::make_shared<Schema>();
     schema->kind = Kind::kEnum;
-    if (!json.contains("symbols") || !json["symbols"].is_array()) return Corrupt("avro enum without symbols");
-    for (const Json& symbol : json["symbols"]) schema->symbols.push_back(symbol.is_string() ? symbol.get<std::string>() : "");
+    if (!json.contains("symbols") || !json["symbols"].is_array())
+      return Corrupt("avro enum without symbols");
+    for (const Json& symbol : json["symbols"])
+      schema->symbols.push_back(symbol.is_string() ? symbol.get<std::string>() : "");
     return Remember(json, std::move(schema));
   }
 
   Result<SchemaPtr> Fixed(const Json& json) {
     auto schema = std::make_shared<Schema>();
     schema->kind = Kind::kFixed;
-    if (!json.contains("size") || !json["size"].is_number_unsigned()) return Corrupt("avro fixed without a size");
+    if (!json.contains("size") || !json["size"].is_number_unsigned())
+      return Corrupt("avro fixed without a size");
     schema->fixed_bytes = json["size"].get<size_t>();
     return Remember(json, std::move(schema));
   }
 
   SchemaPtr Remember(const Json& json, SchemaPtr schema) {
-    if (json.contains("name") && json["name"].is_string()) named_[ShortName(json["name"].get<std::string>())] = schema;
+    if (json.contains("name") && json["name"].is_string())
+      named_[ShortName(json["name"].get<std::string>())] = schema;
     return schema;
   }
 
@@ -134,7 +142,8 @@ constexpr int64_t kItemsMax = int64_t{1} << 26;
 // The item count of the next block of an array or map; 0 ends it.
 Result<int64_t> TakeBlockCount(std::string_view* in, int64_t so_far) {
   ASSIGN_OR_RAISE(int64_t count, TakeZigzag(in));
-  if (count < 0) {  // A negative count is followed by the block's size in bytes, which we do not need.
+  if (count <
+      0) {  // A negative count is followed by the block's size in bytes, which we do not need.
     if (count < -kItemsMax) return Corrupt("avro block has too many items");
     count = -count;
     RETURN_NOT_OK(TakeZigzag(in));
@@ -143,12 +152,15 @@ Result<int64_t> TakeBlockCount(std::string_view* in, int64_t so_far) {
   return count;
 }
 
-Status DoesNotFit(const char* what) { return Corrupt("value does not fit the avro schema, wanted=", what); }
+Status DoesNotFit(const char* what) {
+  return Corrupt("value does not fit the avro schema, wanted=", what);
+}
 
 Status EncodeList(const Schema& schema, const Value::List& items, std::string* out) {
   const bool map = schema.kind == Kind::kMap;
   if (map && items.size() % 2 != 0) return DoesNotFit("map");
-  if (!items.empty()) AppendZigzag(out, static_cast<int64_t>(map ? items.size() / 2 : items.size()));
+  if (!items.empty())
+    AppendZigzag(out, static_cast<int64_t>(map ? items.size() / 2 : items.size()));
   for (size_t i = 0; i < items.size(); ++i) {
     if (map && i % 2 == 0) {
       const auto* key = std::get_if<std::string>(&items[i].datum);
@@ -176,7 +188,8 @@ Status EncodeUnion(const Schema& schema, const Value& value, std::string* out) {
 Status EncodeRecord(const Schema& schema, const Value& value, std::string* out) {
   const auto* fields = std::get_if<Value::List>(&value.datum);
   if (fields == nullptr || fields->size() != schema.fields.size()) return DoesNotFit("record");
-  for (size_t i = 0; i < fields->size(); ++i) RETURN_NOT_OK(Encode(*schema.fields[i].schema, (*fields)[i], out));
+  for (size_t i = 0; i < fields->size(); ++i)
+    RETURN_NOT_OK(Encode(*schema.fields[i].schema, (*fields)[i], out));
   return Status::OK();
 }
 
@@ -252,7 +265,8 @@ Status Encode(const Schema& schema, const Value& value, std::string* out) {
     case Kind::kEnum: {
       const auto* number = std::get_if<int64_t>(&value.datum);
       if (number == nullptr) return DoesNotFit("integer");
-      if (schema.kind != Kind::kLong && *number != static_cast<int32_t>(*number)) return DoesNotFit("int");
+      if (schema.kind != Kind::kLong && *number != static_cast<int32_t>(*number))
+        return DoesNotFit("int");
       AppendZigzag(out, *number);
       return Status::OK();
     }
@@ -272,7 +286,8 @@ Status Encode(const Schema& schema, const Value& value, std::string* out) {
     case Kind::kFixed: {
       const auto* bytes = std::get_if<std::string>(&value.datum);
       if (bytes == nullptr) return DoesNotFit("bytes");
-      if (schema.kind == Kind::kFixed && bytes->size() != schema.fixed_bytes) return DoesNotFit("fixed");
+      if (schema.kind == Kind::kFixed && bytes->size() != schema.fixed_bytes)
+        return DoesNotFit("fixed");
       if (schema.kind != Kind::kFixed) AppendZigzag(out, static_cast<int64_t>(bytes->size()));
       out->append(*bytes);
       return Status::OK();
@@ -305,7 +320,8 @@ Result<Value> Decode(const Schema& schema, std::string_view* in) {
     case Kind::kLong:
     case Kind::kEnum: {
       ASSIGN_OR_RAISE(const int64_t number, TakeZigzag(in));
-      if (schema.kind != Kind::kLong && number != static_cast<int32_t>(number)) return Corrupt("avro int is too large");
+      if (schema.kind != Kind::kLong && number != static_cast<int32_t>(number))
+        return Corrupt("avro int is too large");
       return Value(number);
     }
     case Kind::kFloat:

@@ -12,9 +12,25 @@ namespace sluice::lake::paimon::avro {
 
 /// An Avro schema. Logical types are kept as their base type: the caller knows what it reads.
 ///
-/// Errors on parsing: kCorruptRecord for unknown types, types that contain themselves, nesting beyond kDepthMax.
+/// Errors on parsing: kCorruptRecord for unknown types, types that contain themselves, nesting
+/// beyond kDepthMax.
 struct Schema {
-  enum class Kind { kNull, kBoolean, kInt, kLong, kFloat, kDouble, kBytes, kString, kFixed, kEnum, kArray, kMap, kRecord, kUnion };
+  enum class Kind {
+    kNull,
+    kBoolean,
+    kInt,
+    kLong,
+    kFloat,
+    kDouble,
+    kBytes,
+    kString,
+    kFixed,
+    kEnum,
+    kArray,
+    kMap,
+    kRecord,
+    kUnion
+  };
   struct Field {
     std::string name;
     std::shared_ptr<const Schema> schema;
@@ -22,10 +38,11 @@ struct Schema {
   static constexpr int kDepthMax = 32;
 
   Kind kind = Kind::kNull;
-  size_t fixed_bytes = 0;                              ///< kFixed.
-  std::vector<std::string> symbols;                    ///< kEnum.
-  std::vector<Field> fields;                           ///< kRecord.
-  std::vector<std::shared_ptr<const Schema>> children; ///< kArray, kMap: one; kUnion: its branches.
+  size_t fixed_bytes = 0;            ///< kFixed.
+  std::vector<std::string> symbols;  ///< kEnum.
+  std::vector<Field> fields;         ///< kRecord.
+  std::vector<std::shared_ptr<const Schema>>
+      children;  ///< kArray, kMap: one; kUnion: its branches.
 
   static Result<std::shared_ptr<const Schema>> Parse(std::string_view json);
   /// Position of a record's field, -1 when there is none.
@@ -33,17 +50,18 @@ struct Schema {
 };
 
 /// A datum. A union holds the value of its branch: monostate for null.
-/// Integers and enums are int64, float and double are double, bytes, string and fixed are std::string; arrays hold
-/// their items, records their fields in schema order, maps key and value in turn.
+/// Integers and enums are int64, float and double are double, bytes, string and fixed are
+/// std::string; arrays hold their items, records their fields in schema order, maps key and value
+/// in turn.
 struct Value {
   using List = std::vector<Value>;
   std::variant<std::monostate, bool, int64_t, double, std::string, List> datum;
 
   Value() = default;
-  Value(int64_t value) : datum(value) {}                     // NOLINT: implicit on purpose, rows read like literals
+  Value(int64_t value) : datum(value) {}  // NOLINT: implicit on purpose, rows read like literals
   Value(int32_t value) : datum(static_cast<int64_t>(value)) {}  // NOLINT
-  Value(std::string value) : datum(std::move(value)) {}      // NOLINT
-  Value(List value) : datum(std::move(value)) {}             // NOLINT
+  Value(std::string value) : datum(std::move(value)) {}         // NOLINT
+  Value(List value) : datum(std::move(value)) {}                // NOLINT
 
   bool is_null() const { return std::holds_alternative<std::monostate>(datum); }
   bool operator==(const Value&) const = default;
@@ -51,7 +69,8 @@ struct Value {
 
 /// Append the encoding of `value`. Errors: kCorruptRecord when it does not fit the schema.
 Status Encode(const Schema& schema, const Value& value, std::string* out);
-/// Take one datum off the front of `in`. Errors: kCorruptRecord when the bytes end early or break the format.
+/// Take one datum off the front of `in`. Errors: kCorruptRecord when the bytes end early or break
+/// the format.
 Result<Value> Decode(const Schema& schema, std::string_view* in);
 
 /// The content of an object container file.
@@ -64,8 +83,9 @@ enum class Codec { kNull, kDeflate, kZstandard };
 
 /// Read a whole container file. Errors: kCorruptRecord.
 Result<Container> ReadContainer(std::string_view file);
-/// Write a container file of one block. `sync_marker` are 16 arbitrary bytes that should differ between files.
-Result<std::string> WriteContainer(std::string_view schema_json, const std::vector<Value>& values, Codec codec,
-                                   std::string_view sync_marker);
+/// Write a container file of one block. `sync_marker` are 16 arbitrary bytes that should differ
+/// between files.
+Result<std::string> WriteContainer(std::string_view schema_json, const std::vector<Value>& values,
+                                   Codec codec, std::string_view sync_marker);
 
 }  // namespace sluice::lake::paimon::avro

@@ -1,4 +1,5 @@
-// Object container files: header, then blocks of data in a codec, each followed by the file's sync marker.
+// Object container files: header, then blocks of data in a codec, each followed by the file's sync
+// marker.
 #include <zlib.h>
 #include <zstd.h>
 
@@ -44,7 +45,8 @@ std::string_view CodecName(Codec codec) {
 
 Result<std::string> Deflate(std::string_view in) {
   z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
     return Status::OutOfMemory("zlib gave no stream");
   }
   std::string out(deflateBound(&stream, in.size()), '\0');
@@ -90,7 +92,8 @@ Result<std::string> ZstdCompress(std::string_view in) {
 
 // Streaming, because writers may leave the content size out of the frame.
 Result<std::string> ZstdDecompress(std::string_view in) {
-  const std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(), ZSTD_freeDStream);
+  const std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(),
+                                                                        ZSTD_freeDStream);
   if (stream == nullptr) return Status::OutOfMemory("zstd gave no stream");
   ZSTD_inBuffer input{in.data(), in.size(), 0};
   std::string out;
@@ -101,9 +104,11 @@ Result<std::string> ZstdDecompress(std::string_view in) {
     out.resize(used + ZSTD_DStreamOutSize());
     ZSTD_outBuffer output{out.data() + used, out.size() - used, 0};
     left = ZSTD_decompressStream(stream.get(), &output, &input);
-    if (ZSTD_isError(left)) return Corrupt("avro zstandard block is broken: ", ZSTD_getErrorName(left));
+    if (ZSTD_isError(left))
+      return Corrupt("avro zstandard block is broken: ", ZSTD_getErrorName(left));
     out.resize(used + output.pos);
-    if (left != 0 && input.pos == input.size && output.pos == 0) return Corrupt("avro zstandard block ends early");
+    if (left != 0 && input.pos == input.size && output.pos == 0)
+      return Corrupt("avro zstandard block ends early");
   }
   return out;
 }
@@ -154,7 +159,8 @@ Result<Container> ReadContainer(std::string_view file) {
   while (!file.empty()) {
     ASSIGN_OR_RAISE(const Value count, Decode(LongSchema(), &file));
     ASSIGN_OR_RAISE(const Value raw, Decode(BytesSchema(), &file));
-    ASSIGN_OR_RAISE(const std::string block, Decompress(header.codec, std::get<std::string>(raw.datum)));
+    ASSIGN_OR_RAISE(const std::string block,
+                    Decompress(header.codec, std::get<std::string>(raw.datum)));
     std::string_view rest = block;
     for (int64_t i = 0; i < std::get<int64_t>(count.datum); ++i) {
       if (rest.empty()) return Corrupt("avro block ends before its last datum");
@@ -168,8 +174,8 @@ Result<Container> ReadContainer(std::string_view file) {
   return container;
 }
 
-Result<std::string> WriteContainer(std::string_view schema_json, const std::vector<Value>& values, Codec codec,
-                                   std::string_view sync_marker) {
+Result<std::string> WriteContainer(std::string_view schema_json, const std::vector<Value>& values,
+                                   Codec codec, std::string_view sync_marker) {
   CHECK(sync_marker.size() == kSyncBytes);
   ASSIGN_OR_RAISE(const auto schema, Schema::Parse(schema_json));
   std::string out(kMagic);

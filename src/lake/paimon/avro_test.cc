@@ -1,6 +1,5 @@
 #include "lake/paimon/avro.h"
 
-
 #include "base/testing.h"
 
 namespace sluice::lake::paimon::avro {
@@ -13,9 +12,11 @@ constexpr std::string_view kRecord =
 
 std::vector<Value> SomeValues() {
   std::vector<Value> values;
-  values.push_back(Value(Value::List{1, std::string("x"), Value(Value::List{int64_t{-1}, Value(), int64_t{1} << 40}),
+  values.push_back(Value(Value::List{1, std::string("x"),
+                                     Value(Value::List{int64_t{-1}, Value(), int64_t{1} << 40}),
                                      Value(Value::List{std::string("k"), std::string("\0v", 2)})}));
-  values.push_back(Value(Value::List{-2147483647, Value(), Value(Value::List{}), Value(Value::List{})}));
+  values.push_back(
+      Value(Value::List{-2147483647, Value(), Value(Value::List{}), Value(Value::List{})}));
   return values;
 }
 
@@ -24,13 +25,15 @@ TEST(AvroTest, EncodesAsTheSpecificationSays) {
   std::string out;
   ASSERT_OK(Encode(*schema, SomeValues()[0], &out));
   // int 1; union branch 1, "x"; array of three in one block; map of one; both ended by 0.
-  const std::string expected("\x02\x02\x02x\x06\x02\x01\x00\x02\x80\x80\x80\x80\x80\x40\x00\x02\x02k\x04\x00v\x00", 23);
+  const std::string expected(
+      "\x02\x02\x02x\x06\x02\x01\x00\x02\x80\x80\x80\x80\x80\x40\x00\x02\x02k\x04\x00v\x00", 23);
   EXPECT_EQ(out, expected);
 }
 
 TEST(AvroTest, ContainersKeepTheirValuesInEveryCodec) {
   for (const Codec codec : {Codec::kNull, Codec::kDeflate, Codec::kZstandard}) {
-    ASSERT_OK_AND_ASSIGN(const std::string file, WriteContainer(kRecord, SomeValues(), codec, kSync));
+    ASSERT_OK_AND_ASSIGN(const std::string file,
+                         WriteContainer(kRecord, SomeValues(), codec, kSync));
     ASSERT_OK_AND_ASSIGN(const Container read, ReadContainer(file));
     EXPECT_EQ(read.values, SomeValues());
   }
@@ -38,16 +41,20 @@ TEST(AvroTest, ContainersKeepTheirValuesInEveryCodec) {
 
 TEST(AvroTest, EveryCutContainerIsAnError) {
   for (const Codec codec : {Codec::kNull, Codec::kDeflate, Codec::kZstandard}) {
-    ASSERT_OK_AND_ASSIGN(const std::string file, WriteContainer(kRecord, SomeValues(), codec, kSync));
-    const size_t block = file.find(kSync) + kSync.size();  // A file that ends behind its header is one without values.
+    ASSERT_OK_AND_ASSIGN(const std::string file,
+                         WriteContainer(kRecord, SomeValues(), codec, kSync));
+    const size_t block = file.find(kSync) +
+                         kSync.size();  // A file that ends behind its header is one without values.
     for (size_t size = 0; size < file.size(); ++size) {
-      EXPECT_EQ(ReadContainer(std::string_view(file).substr(0, size)).ok(), size == block) << "cut to " << size;
+      EXPECT_EQ(ReadContainer(std::string_view(file).substr(0, size)).ok(), size == block)
+          << "cut to " << size;
     }
   }
 }
 
 TEST(AvroTest, FlippedBytesNeverCrash) {
-  ASSERT_OK_AND_ASSIGN(const std::string file, WriteContainer(kRecord, SomeValues(), Codec::kNull, kSync));
+  ASSERT_OK_AND_ASSIGN(const std::string file,
+                       WriteContainer(kRecord, SomeValues(), Codec::kNull, kSync));
   for (size_t i = 0; i < file.size(); ++i) {
     std::string broken = file;
     broken[i] = static_cast<char>(broken[i] ^ 0xff);
@@ -58,8 +65,10 @@ TEST(AvroTest, FlippedBytesNeverCrash) {
 }
 
 TEST(AvroTest, RefusesTypesThatContainThemselves) {
-  EXPECT_CODE(ErrorCode::kCorruptRecord,
-              Schema::Parse(R"({"type":"record","name":"r","fields":[{"name":"next","type":["null","r"]}]})"));
+  EXPECT_CODE(
+      ErrorCode::kCorruptRecord,
+      Schema::Parse(
+          R"({"type":"record","name":"r","fields":[{"name":"next","type":["null","r"]}]})"));
   std::string deep(100, '[');
   EXPECT_CODE(ErrorCode::kCorruptRecord, Schema::Parse(deep + "\"int\"" + std::string(100, ']')));
 }

@@ -11,7 +11,8 @@
 namespace sluice::lake::paimon {
 
 Result<std::string> EncodeRow(const std::vector<types::DataTypePtr>& types,
-                              const std::vector<std::shared_ptr<arrow::Array>>& columns, int64_t row) {
+                              const std::vector<std::shared_ptr<arrow::Array>>& columns,
+                              int64_t row) {
   std::vector<types::DataTypePtr> row_types;
   arrow::FieldVector fields;
   arrow::ArrayVector values;  // One row each: a slice, whatever the length of the columns.
@@ -30,9 +31,11 @@ Result<std::string> EncodeRow(const std::vector<types::DataTypePtr>& types,
   return out + body;
 }
 
-Result<std::string> EncodePartition(const std::vector<types::DataTypePtr>& types, const std::vector<std::string>& values) {
+Result<std::string> EncodePartition(const std::vector<types::DataTypePtr>& types,
+                                    const std::vector<std::string>& values) {
   if (types.size() != values.size()) {
-    return Error(ErrorCode::kPartitionSpecInvalid, "partition has another number of values than the table has keys, values=",
+    return Error(ErrorCode::kPartitionSpecInvalid,
+                 "partition has another number of values than the table has keys, values=",
                  values.size(), " keys=", types.size());
   }
   std::vector<std::shared_ptr<arrow::Array>> columns;
@@ -44,8 +47,8 @@ Result<std::string> EncodePartition(const std::vector<types::DataTypePtr>& types
   return EncodeRow(types, columns, 0);
 }
 
-Result<std::vector<std::shared_ptr<arrow::Array>>> DecodeRow(const std::vector<types::DataTypePtr>& types,
-                                                             std::string_view row) {
+Result<std::vector<std::shared_ptr<arrow::Array>>> DecodeRow(
+    const std::vector<types::DataTypePtr>& types, std::string_view row) {
   if (row.size() < 4 || LoadBe<int32_t>(row.data()) != static_cast<int32_t>(types.size())) {
     return Corrupt("row in a manifest has another number of columns than expected=", types.size());
   }
@@ -57,8 +60,8 @@ Result<std::vector<std::shared_ptr<arrow::Array>>> DecodeRow(const std::vector<t
   return batch->columns();
 }
 
-Result<std::vector<std::optional<std::string>>> PartitionTexts(const std::vector<types::DataTypePtr>& types,
-                                                               std::string_view row) {
+Result<std::vector<std::optional<std::string>>> PartitionTexts(
+    const std::vector<types::DataTypePtr>& types, std::string_view row) {
   ASSIGN_OR_RAISE(const auto columns, DecodeRow(types, row));
   std::vector<std::optional<std::string>> texts;
   for (size_t i = 0; i < columns.size(); ++i) {

@@ -84,7 +84,8 @@ class KeyWriter : public BucketWriter {
     for (size_t i = 0; i < count; ++i) {
       kinds_.push_back(static_cast<int8_t>(rows.kinds.empty() ? RowKind::kInsert : rows.kinds[i]));
     }
-    for (const auto& column : columns) buffered_bytes_ += arrow::util::ReferencedBufferSize(*column).ValueOr(0);
+    for (const auto& column : columns)
+      buffered_bytes_ += arrow::util::ReferencedBufferSize(*column).ValueOr(0);
     batches_.push_back(std::move(columns));
     return buffered_bytes_ >= kKeyBufferBytes ? Flush() : Status::OK();
   }
@@ -155,8 +156,10 @@ class KeyWriter : public BucketWriter {
         kinds.push_back(kinds_[row]);
       }
       const auto count = static_cast<int64_t>(part.size());
-      shaped.push_back(std::make_shared<arrow::Int64Array>(count, arrow::Buffer::FromVector(std::move(sequences))));
-      shaped.push_back(std::make_shared<arrow::Int8Array>(count, arrow::Buffer::FromVector(std::move(kinds))));
+      shaped.push_back(std::make_shared<arrow::Int64Array>(
+          count, arrow::Buffer::FromVector(std::move(sequences))));
+      shaped.push_back(
+          std::make_shared<arrow::Int8Array>(count, arrow::Buffer::FromVector(std::move(kinds))));
       std::ranges::copy(values, std::back_inserter(shaped));
       RETURN_NOT_OK(out->Write(shaped, count));
     }
@@ -193,7 +196,8 @@ int64_t PreparedBucket::size_bytes() const {
 
 std::vector<ManifestEntry> PreparedBucket::Entries(const std::vector<DataFileMeta>& files) const {
   std::vector<ManifestEntry> entries;
-  for (const DataFileMeta& file : files) entries.push_back({false, partition, bucket, total_buckets, file});
+  for (const DataFileMeta& file : files)
+    entries.push_back({false, partition, bucket, total_buckets, file});
   return entries;
 }
 
@@ -202,19 +206,20 @@ Result<Columns> TakeRows(const Columns& columns, const std::vector<uint32_t>& ro
       static_cast<int64_t>(rows.size()), arrow::Buffer::Wrap(rows.data(), rows.size()));
   Columns taken;
   for (const auto& column : columns) {
-    ASSIGN_OR_RAISE(auto array, arrow::compute::Take(*column, *indices, arrow::compute::TakeOptions::NoBoundsCheck()));
+    ASSIGN_OR_RAISE(auto array, arrow::compute::Take(*column, *indices,
+                                                     arrow::compute::TakeOptions::NoBoundsCheck()));
     taken.push_back(std::move(array));
   }
   return taken;
 }
 
-Result<std::unique_ptr<BucketWriter>> MakeAppendWriter(std::shared_ptr<const WriteContext> context, RowShaper shaper,
-                                                       BucketPlace place) {
+Result<std::unique_ptr<BucketWriter>> MakeAppendWriter(std::shared_ptr<const WriteContext> context,
+                                                       RowShaper shaper, BucketPlace place) {
   return std::make_unique<AppendWriter>(std::move(context), std::move(shaper), std::move(place));
 }
 
-Result<std::unique_ptr<BucketWriter>> MakeKeyWriter(std::shared_ptr<const WriteContext> context, RowShaper shaper,
-                                                    BucketPlace place) {
+Result<std::unique_ptr<BucketWriter>> MakeKeyWriter(std::shared_ptr<const WriteContext> context,
+                                                    RowShaper shaper, BucketPlace place) {
   return std::make_unique<KeyWriter>(std::move(context), std::move(shaper), std::move(place));
 }
 

@@ -39,17 +39,20 @@ ArrayDataPtr Rewrap(const ArrayDataPtr& data, const ArrowTypePtr& to) {
 Result<ArrayDataPtr> ConformChildren(const ArrayDataPtr& data, const ArrowTypePtr& to) {
   auto copy = Rewrap(data, to);
   if (copy->child_data.size() != static_cast<size_t>(to->num_fields())) {
-    return Status::TypeError("column has another number of nested fields, from=", data->type->ToString(), " to=", to->ToString());
+    return Status::TypeError("column has another number of nested fields, from=",
+                             data->type->ToString(), " to=", to->ToString());
   }
   for (size_t i = 0; i < copy->child_data.size(); ++i) {
-    ASSIGN_OR_RAISE(copy->child_data[i], ConformData(data->child_data[i], to->field(static_cast<int>(i))->type()));
+    ASSIGN_OR_RAISE(copy->child_data[i],
+                    ConformData(data->child_data[i], to->field(static_cast<int>(i))->type()));
   }
   return copy;
 }
 
 bool SameTimestampUnit(const arrow::DataType& a, const arrow::DataType& b) {
   return a.id() == arrow::Type::TIMESTAMP && b.id() == arrow::Type::TIMESTAMP &&
-         static_cast<const arrow::TimestampType&>(a).unit() == static_cast<const arrow::TimestampType&>(b).unit();
+         static_cast<const arrow::TimestampType&>(a).unit() ==
+             static_cast<const arrow::TimestampType&>(b).unit();
 }
 
 Result<ArrayDataPtr> ConformData(const ArrayDataPtr& data, const ArrowTypePtr& to) {
@@ -62,22 +65,25 @@ Result<ArrayDataPtr> ConformData(const ArrayDataPtr& data, const ArrowTypePtr& t
   if (from.id() == arrow::Type::TIMESTAMP) {
     plain = Rewrap(data, arrow::timestamp(static_cast<const arrow::TimestampType&>(from).unit()));
   }
-  ASSIGN_OR_RAISE(const auto array, arrow::compute::Cast(*arrow::MakeArray(plain), to, arrow::compute::CastOptions::Unsafe()));
+  ASSIGN_OR_RAISE(const auto array, arrow::compute::Cast(*arrow::MakeArray(plain), to,
+                                                         arrow::compute::CastOptions::Unsafe()));
   return array->data();
 }
 
 // True when a value of `from` can be taken as `to` without looking at nested fields one by one.
 bool SameNesting(const DataType& from, const DataType& to) {
-  if (from.kind() != to.kind()) return true;  // A scalar cast, or an error that the cast will report.
+  if (from.kind() != to.kind())
+    return true;  // A scalar cast, or an error that the cast will report.
   switch (from.kind()) {
     case TypeKind::kArray:
       return SameNesting(*from.element(), *to.element());
     case TypeKind::kMap:
       return SameNesting(*from.key(), *to.key()) && SameNesting(*from.value(), *to.value());
     case TypeKind::kRow:
-      return std::ranges::equal(from.fields(), to.fields(), [](const types::RowField& a, const types::RowField& b) {
-        return a.field_id == b.field_id && SameNesting(*a.type, *b.type);
-      });
+      return std::ranges::equal(from.fields(), to.fields(),
+                                [](const types::RowField& a, const types::RowField& b) {
+                                  return a.field_id == b.field_id && SameNesting(*a.type, *b.type);
+                                });
     default:
       return true;
   }
@@ -93,7 +99,8 @@ Result<ArrayDataPtr> EvolveRow(const ArrayDataPtr& data, const DataType& from, c
     const auto old = std::ranges::find(from.fields(), field.field_id, &types::RowField::field_id);
     const size_t at = static_cast<size_t>(old - from.fields().begin());
     if (old == from.fields().end() || at >= data->child_data.size()) {
-      ASSIGN_OR_RAISE(const auto nulls, arrow::MakeArrayOfNull(LakeArrowType(*field.type), data->offset + data->length));
+      ASSIGN_OR_RAISE(const auto nulls, arrow::MakeArrayOfNull(LakeArrowType(*field.type),
+                                                               data->offset + data->length));
       copy->child_data.push_back(nulls->data());
     } else {
       ASSIGN_OR_RAISE(auto child, EvolveData(data->child_data[at], *old->type, *field.type));
@@ -105,19 +112,23 @@ Result<ArrayDataPtr> EvolveRow(const ArrayDataPtr& data, const DataType& from, c
   return copy;
 }
 
-Result<ArrayDataPtr> EvolveData(const ArrayDataPtr& data, const DataType& from, const DataType& to) {
+Result<ArrayDataPtr> EvolveData(const ArrayDataPtr& data, const DataType& from,
+                                const DataType& to) {
   if (SameNesting(from, to)) return ConformData(data, LakeArrowType(to));
   if (to.kind() == TypeKind::kRow) return EvolveRow(data, from, to);
   auto copy = data->Copy();
   if (to.kind() == TypeKind::kArray) {
-    ASSIGN_OR_RAISE(copy->child_data[0], EvolveData(data->child_data[0], *from.element(), *to.element()));
+    ASSIGN_OR_RAISE(copy->child_data[0],
+                    EvolveData(data->child_data[0], *from.element(), *to.element()));
     copy->type = LakeArrowType(to);
     return copy;
   }
   // The entries of a map are a struct of key and value.
   auto entries = data->child_data[0]->Copy();
-  ASSIGN_OR_RAISE(entries->child_data[0], EvolveData(entries->child_data[0], *from.key(), *to.key()));
-  ASSIGN_OR_RAISE(entries->child_data[1], EvolveData(entries->child_data[1], *from.value(), *to.value()));
+  ASSIGN_OR_RAISE(entries->child_data[0],
+                  EvolveData(entries->child_data[0], *from.key(), *to.key()));
+  ASSIGN_OR_RAISE(entries->child_data[1],
+                  EvolveData(entries->child_data[1], *from.value(), *to.value()));
   copy->type = LakeArrowType(to);
   entries->type = copy->type->field(0)->type();
   copy->child_data[0] = std::move(entries);
@@ -141,7 +152,8 @@ ArrowTypePtr FileArrowType(const DataType& type) {
       return arrow::map(FileArrowType(*type.key()), FileField("value", *type.value()));
     case TypeKind::kRow: {
       arrow::FieldVector fields;
-      for (const types::RowField& field : type.fields()) fields.push_back(FileField(field.name, *field.type));
+      for (const types::RowField& field : type.fields())
+        fields.push_back(FileField(field.name, *field.type));
       return arrow::struct_(fields);
     }
     default:
@@ -166,14 +178,15 @@ types::DataTypePtr RowType(const DataType& type) {
   }
 }
 
-Result<std::shared_ptr<arrow::Array>> Conform(const std::shared_ptr<arrow::Array>& array, const ArrowTypePtr& to) {
+Result<std::shared_ptr<arrow::Array>> Conform(const std::shared_ptr<arrow::Array>& array,
+                                              const ArrowTypePtr& to) {
   if (array->type()->Equals(*to)) return array;
   ASSIGN_OR_RAISE(auto data, ConformData(array->data(), to));
   return arrow::MakeArray(std::move(data));
 }
 
-Result<std::shared_ptr<arrow::Array>> Evolve(const std::shared_ptr<arrow::Array>& array, const DataType& from,
-                                             const DataType& to) {
+Result<std::shared_ptr<arrow::Array>> Evolve(const std::shared_ptr<arrow::Array>& array,
+                                             const DataType& from, const DataType& to) {
   ASSIGN_OR_RAISE(auto data, EvolveData(array->data(), from, to));
   return arrow::MakeArray(std::move(data));
 }
@@ -185,10 +198,12 @@ std::vector<FileColumn> FileColumnsOf(const LakeSchema& schema) {
       const types::Column& column = schema.columns[static_cast<size_t>(schema.IndexOf(key))];
       columns.push_back({"_KEY_" + key, column.type, column.id + kKeyIdBase});
     }
-    columns.push_back({std::string(kSequenceColumn), DataType::Of(TypeKind::kBigInt, false), kSequenceId});
+    columns.push_back(
+        {std::string(kSequenceColumn), DataType::Of(TypeKind::kBigInt, false), kSequenceId});
     columns.push_back({std::string(kKindColumn), DataType::Of(TypeKind::kTinyInt, false), kKindId});
   }
-  for (const types::Column& column : schema.columns) columns.push_back({column.name, column.type, column.id});
+  for (const types::Column& column : schema.columns)
+    columns.push_back({column.name, column.type, column.id});
   return columns;
 }
 

@@ -15,13 +15,15 @@ constexpr size_t kManifestsMax = 30;
 
 int64_t RecordsOf(const std::vector<ManifestEntry>& entries) {
   int64_t records = 0;
-  for (const ManifestEntry& entry : entries) records += entry.is_delete ? -entry.file.row_count : entry.file.row_count;
+  for (const ManifestEntry& entry : entries)
+    records += entry.is_delete ? -entry.file.row_count : entry.file.row_count;
   return records;
 }
 
 }  // namespace
 
-Result<std::optional<ManifestMerge>> MergeManifests(const ManifestStore& store, const std::vector<ManifestMeta>& manifests) {
+Result<std::optional<ManifestMerge>> MergeManifests(const ManifestStore& store,
+                                                    const std::vector<ManifestMeta>& manifests) {
   size_t from = manifests.size();
   while (from > 0 && manifests[from - 1].size_bytes < kSmallManifestBytes) --from;
   if (manifests.size() - from < kManifestsMax) return std::nullopt;
@@ -36,7 +38,8 @@ Result<std::optional<ManifestMerge>> MergeManifests(const ManifestStore& store, 
   return merge;
 }
 
-Result<bool> OverlapsInLevel(const LakeSchema& schema, const LiveFiles& live, const std::vector<ManifestEntry>& added) {
+Result<bool> OverlapsInLevel(const LakeSchema& schema, const LiveFiles& live,
+                             const std::vector<ManifestEntry>& added) {
   if (!schema.has_primary_key()) return false;
   std::vector<std::string_view> bounds;
   std::vector<const ManifestEntry*> owners;
@@ -49,23 +52,29 @@ Result<bool> OverlapsInLevel(const LakeSchema& schema, const LiveFiles& live, co
   for (const ManifestEntry& entry : live) note(entry);
   const size_t old = owners.size();
   for (const ManifestEntry& entry : added) note(entry);
-  ASSIGN_OR_RAISE(const SortKeys keys, SortKeysOfRows(TypesOf(schema, schema.TrimmedPrimaryKey()), bounds));
+  ASSIGN_OR_RAISE(const SortKeys keys,
+                  SortKeysOfRows(TypesOf(schema, schema.TrimmedPrimaryKey()), bounds));
   for (size_t i = old; i < owners.size(); ++i) {
     for (size_t j = 0; j < old; ++j) {
-      const bool neighbours = owners[i]->bucket == owners[j]->bucket && owners[i]->partition == owners[j]->partition &&
+      const bool neighbours = owners[i]->bucket == owners[j]->bucket &&
+                              owners[i]->partition == owners[j]->partition &&
                               owners[i]->file.level == owners[j]->file.level;
-      if (neighbours && keys[2 * i] <= keys[2 * j + 1] && keys[2 * j] <= keys[2 * i + 1]) return true;
+      if (neighbours && keys[2 * i] <= keys[2 * j + 1] && keys[2 * j] <= keys[2 * i + 1])
+        return true;
     }
   }
   return false;
 }
 
-Result<bool> Committer::Conflicts(const CommitChange& change, const std::optional<LakeSnapshot>& latest) {
-  if (std::ranges::none_of(change.delta, &ManifestEntry::is_delete)) return false;  // Plain appends never conflict.
+Result<bool> Committer::Conflicts(const CommitChange& change,
+                                  const std::optional<LakeSnapshot>& latest) {
+  if (std::ranges::none_of(change.delta, &ManifestEntry::is_delete))
+    return false;  // Plain appends never conflict.
   if (!latest.has_value()) return true;
   ASSIGN_OR_RAISE(LiveFiles live, manifests_.ReadLive(*latest));
   std::vector<ManifestEntry> deletes, added;
-  for (const ManifestEntry& entry : change.delta) (entry.is_delete ? deletes : added).push_back(entry);
+  for (const ManifestEntry& entry : change.delta)
+    (entry.is_delete ? deletes : added).push_back(entry);
   if (!ApplyEntries(&live, deletes).empty()) return true;
   ASSIGN_OR_RAISE(const auto schema, schemas_.ById(latest->schema_id));
   return OverlapsInLevel(*schema, live, added);
@@ -87,8 +96,8 @@ Result<Committer::Written> Committer::WriteChange(const CommitChange& change) {
   return written;
 }
 
-Result<std::vector<ManifestMeta>> Committer::BaseManifests(const std::optional<LakeSnapshot>& latest,
-                                                           std::vector<std::string>* attempt_files) {
+Result<std::vector<ManifestMeta>> Committer::BaseManifests(
+    const std::optional<LakeSnapshot>& latest, std::vector<std::string>* attempt_files) {
   std::vector<ManifestMeta> base;
   if (!latest.has_value()) return base;
   ASSIGN_OR_RAISE(base, manifests_.ReadList(latest->base_manifest_list));
@@ -104,8 +113,10 @@ Result<std::vector<ManifestMeta>> Committer::BaseManifests(const std::optional<L
   return base;
 }
 
-Result<LakeSnapshot> Committer::MakeSnapshot(const CommitChange& change, const std::optional<LakeSnapshot>& latest,
-                                             const Written& written, const ManifestStore::WrittenList& base) {
+Result<LakeSnapshot> Committer::MakeSnapshot(const CommitChange& change,
+                                             const std::optional<LakeSnapshot>& latest,
+                                             const Written& written,
+                                             const ManifestStore::WrittenList& base) {
   ASSIGN_OR_RAISE(const auto schema, schemas_.Latest());
   LakeSnapshot snapshot;
   snapshot.id = latest.has_value() ? latest->id + 1 : 1;
@@ -141,8 +152,9 @@ Status Committer::CheckFence(const CommitOptions& options) {
   ASSIGN_OR_RAISE(const auto newest, snapshots_.NewestOf(options.user));
   const int64_t newest_id = newest.has_value() ? newest->id : 0;
   if (newest_id == *options.newest_of_user) return Status::OK();
-  return Error(ErrorCode::kFencedTieringEpoch, "another writer has committed table=", paths_.location(), " user=",
-               options.user, " snapshot=", newest_id, " expected=", *options.newest_of_user);
+  return Error(ErrorCode::kFencedTieringEpoch,
+               "another writer has committed table=", paths_.location(), " user=", options.user,
+               " snapshot=", newest_id, " expected=", *options.newest_of_user);
 }
 
 Result<std::optional<int64_t>> Committer::Commit(const CommitChange& change) {
@@ -174,10 +186,12 @@ Result<std::optional<int64_t>> Committer::Commit(const CommitChange& change) {
       CRASH_POINT("lake.commit.after-snapshot");
       return snapshot.id;
     }
-    LogInfo("another writer committed first, trying again table={} snapshot={}", paths_.location(), snapshot.id);
+    LogInfo("another writer committed first, trying again table={} snapshot={}", paths_.location(),
+            snapshot.id);
     for (const std::string& name : attempt_files) manifests_.Remove(name);
   }
-  return Error(ErrorCode::kStorage, "lake commit lost against other writers too often, table=", paths_.location());
+  return Error(ErrorCode::kStorage,
+               "lake commit lost against other writers too often, table=", paths_.location());
 }
 
 }  // namespace sluice::lake::paimon

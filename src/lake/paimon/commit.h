@@ -19,17 +19,23 @@ struct CommitChange {
 
 /// Makes changes visible as snapshots (paimon-format 1.4, 1.5).
 ///
-/// Order of one commit, each step durable before the next: data files (the writers), manifests, manifest lists, their
-/// folder, snapshot file under a temporary name, its rename, the snapshot folder, the LATEST hint. A crash before the
-/// rename leaves files that nobody names; after it, a whole snapshot.
+/// Order of one commit, each step durable before the next: data files (the writers), manifests,
+/// manifest lists, their folder, snapshot file under a temporary name, its rename, the snapshot
+/// folder, the LATEST hint. A crash before the rename leaves files that nobody names; after it, a
+/// whole snapshot.
 class Committer {
  public:
-  Committer(io::FileSystem& files, io::Clock& clock, const TablePaths& paths, SnapshotStore& snapshots,
-            ManifestStore& manifests, SchemaStore& schemas)
-      : files_(files), clock_(clock), paths_(paths), snapshots_(snapshots), manifests_(manifests), schemas_(schemas) {}
+  Committer(io::FileSystem& files, io::Clock& clock, const TablePaths& paths,
+            SnapshotStore& snapshots, ManifestStore& manifests, SchemaStore& schemas)
+      : files_(files),
+        clock_(clock),
+        paths_(paths),
+        snapshots_(snapshots),
+        manifests_(manifests),
+        schemas_(schemas) {}
 
-  /// Id of the new snapshot; nullopt when a file to delete is gone or new files overlap with others of their level,
-  /// which only changes with DELETE entries can meet.
+  /// Id of the new snapshot; nullopt when a file to delete is gone or new files overlap with others
+  /// of their level, which only changes with DELETE entries can meet.
   Result<std::optional<int64_t>> Commit(const CommitChange& change);
 
  private:
@@ -41,7 +47,8 @@ class Committer {
   Result<Written> WriteChange(const CommitChange& change);
   Result<std::vector<ManifestMeta>> BaseManifests(const std::optional<LakeSnapshot>& latest,
                                                   std::vector<std::string>* attempt_files);
-  Result<LakeSnapshot> MakeSnapshot(const CommitChange& change, const std::optional<LakeSnapshot>& latest,
+  Result<LakeSnapshot> MakeSnapshot(const CommitChange& change,
+                                    const std::optional<LakeSnapshot>& latest,
                                     const Written& written, const ManifestStore::WrittenList& base);
   Status CheckFence(const CommitOptions& options);
   Result<bool> Conflicts(const CommitChange& change, const std::optional<LakeSnapshot>& latest);
@@ -54,15 +61,19 @@ class Committer {
   SchemaStore& schemas_;
 };
 
-/// Join the last manifests of a list, all of them small, when there are many: entries that cancel out are dropped.
-/// Returns nullopt when nothing is to be done, else the position from which manifests are replaced by `entries`.
+/// Join the last manifests of a list, all of them small, when there are many: entries that cancel
+/// out are dropped. Returns nullopt when nothing is to be done, else the position from which
+/// manifests are replaced by `entries`.
 struct ManifestMerge {
   size_t from;
   std::vector<ManifestEntry> entries;
 };
-Result<std::optional<ManifestMerge>> MergeManifests(const ManifestStore& store, const std::vector<ManifestMeta>& manifests);
+Result<std::optional<ManifestMerge>> MergeManifests(const ManifestStore& store,
+                                                    const std::vector<ManifestMeta>& manifests);
 
-/// True when files of one bucket and level >= 1 in `live` overlap in their keys with one of `added`.
-Result<bool> OverlapsInLevel(const LakeSchema& schema, const LiveFiles& live, const std::vector<ManifestEntry>& added);
+/// True when files of one bucket and level >= 1 in `live` overlap in their keys with one of
+/// `added`.
+Result<bool> OverlapsInLevel(const LakeSchema& schema, const LiveFiles& live,
+                             const std::vector<ManifestEntry>& added);
 
 }  // namespace sluice::lake::paimon

@@ -1,7 +1,8 @@
-// Stops the machine at every step of a commit and of a compaction, loses what was not synced, and looks what is left.
+// Stops the machine at every step of a commit and of a compaction, loses what was not synced, and
+// looks what is left.
 #include "base/log.h"
 #include "io/sim/sim_file_system.h"
-#include "lake/lake_workload.h"
+#include "lake/workload_testing.h"
 
 namespace sluice::lake {
 namespace {
@@ -11,14 +12,16 @@ using types::TypeKind;
 
 types::TableDescriptor SmallTable(bool primary_key) {
   types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, false), ""}, {"s", DataType::Of(TypeKind::kString), ""}};
+  descriptor.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, false), ""},
+                               {"s", DataType::Of(TypeKind::kString), ""}};
   if (primary_key) descriptor.schema.primary_key = {"id"};
   descriptor.bucket_count = 1;
   return descriptor;
 }
 
 // Every snapshot that is there after the crash can be read and holds the rows of its round.
-void CheckSnapshots(LakeTable& table, const LakeWorkload& workload, const std::vector<std::string>& columns) {
+void CheckSnapshots(LakeTable& table, const LakeWorkload& workload,
+                    const std::vector<std::string>& columns) {
   ASSERT_OK_AND_ASSIGN(const auto snapshots, table.Snapshots());
   int64_t next = 1;
   for (const LakeSnapshot& snapshot : snapshots) {
@@ -32,17 +35,22 @@ void CheckSnapshots(LakeTable& table, const LakeWorkload& workload, const std::v
   EXPECT_EQ(latest.has_value() ? latest->id : 0, next - 1);
 }
 
-// Run one round (and a compaction) with the machine stopping at the `stop`-th changing operation; 0 = never.
-// Returns the number of operations.
+// Run one round (and a compaction) with the machine stopping at the `stop`-th changing operation; 0
+// = never. Returns the number of operations.
 uint64_t RunOnce(uint64_t seed, bool primary_key, uint64_t stop) {
   HandClock clock;
   io::SeededRandom random(seed);
   io::SimFileSystem files(clock);
   const auto open = [&] {
-    return LakeCatalog::Open({.properties = {{"warehouse", "/wh"}}, .files = &files, .clock = &clock, .random = &random});
+    return LakeCatalog::Open({.properties = {{"warehouse", "/wh"}},
+                              .files = &files,
+                              .clock = &clock,
+                              .random = &random});
   };
   auto catalog = open().ValueOrDie();
-  auto workload = LakeWorkload::Create(catalog.get(), {{"db", "t"}, SmallTable(primary_key), 20}, seed).ValueOrDie();
+  auto workload =
+      LakeWorkload::Create(catalog.get(), {{"db", "t"}, SmallTable(primary_key), 20}, seed)
+          .ValueOrDie();
   EXPECT_OK(workload->Round(20));
   const uint64_t before = files.operations();
   uint64_t passed = 0;

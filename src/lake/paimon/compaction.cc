@@ -24,7 +24,8 @@ int64_t SizeOf(const std::vector<SortedRun>& runs, size_t count) {
   return size;
 }
 
-// The level that merging the first `count` runs goes to: just above the next run left alone, never 0.
+// The level that merging the first `count` runs goes to: just above the next run left alone, never
+// 0.
 CompactionPick PickFirst(const std::vector<SortedRun>& runs, size_t count, int32_t top_level) {
   while (count < runs.size() && runs[count].level <= 1) ++count;
   if (count == runs.size()) return {count, top_level};
@@ -40,7 +41,9 @@ size_t Absorb(const std::vector<SortedRun>& runs, size_t count) {
   return count;
 }
 
-bool HasRetractions(const ManifestEntry& entry) { return entry.file.delete_row_count.value_or(0) > 0; }
+bool HasRetractions(const ManifestEntry& entry) {
+  return entry.file.delete_row_count.value_or(0) > 0;
+}
 
 ManifestEntry AsDelete(ManifestEntry entry) {
   entry.is_delete = true;
@@ -72,12 +75,14 @@ std::vector<SortedRun> RunsOf(std::vector<ManifestEntry> files) {
   return runs;
 }
 
-std::optional<CompactionPick> PickRuns(const std::vector<SortedRun>& runs, int32_t trigger, int32_t top_level) {
+std::optional<CompactionPick> PickRuns(const std::vector<SortedRun>& runs, int32_t trigger,
+                                       int32_t top_level) {
   const auto wanted = static_cast<size_t>(std::max(trigger, 2));
   if (runs.size() < wanted) return std::nullopt;
   top_level = std::max(top_level, runs.back().level);
   const int64_t newer = SizeOf(runs, runs.size() - 1);
-  if (newer * 100 > kAmplificationPercent * runs.back().size_bytes) return CompactionPick{runs.size(), top_level};
+  if (newer * 100 > kAmplificationPercent * runs.back().size_bytes)
+    return CompactionPick{runs.size(), top_level};
   if (const size_t count = Absorb(runs, 1); count > 1) return PickFirst(runs, count, top_level);
   if (runs.size() == wanted) return std::nullopt;
   return PickFirst(runs, Absorb(runs, runs.size() - wanted + 1), top_level);
@@ -88,7 +93,8 @@ Result<std::string> Compactor::FolderOf(const BucketFiles& bucket) const {
   return write_.paths.Bucket(folder, bucket.bucket);
 }
 
-Result<std::vector<ManifestEntry>> Compactor::CompactKeyed(const BucketFiles& bucket, const CompactOptions& options) {
+Result<std::vector<ManifestEntry>> Compactor::CompactKeyed(const BucketFiles& bucket,
+                                                           const CompactOptions& options) {
   const std::vector<SortedRun> runs = RunsOf(bucket.files);
   const int32_t top_level = std::max(TopLevel(*write_.schema), runs.back().level);
   const auto pick = options.full ? std::optional(CompactionPick{runs.size(), top_level})
@@ -96,7 +102,8 @@ Result<std::vector<ManifestEntry>> Compactor::CompactKeyed(const BucketFiles& bu
   std::vector<ManifestEntry> change;
   if (!pick.has_value()) return change;
   std::vector<ManifestEntry> chosen;
-  for (size_t i = 0; i < pick->runs; ++i) std::ranges::copy(runs[i].files, std::back_inserter(chosen));
+  for (size_t i = 0; i < pick->runs; ++i)
+    std::ranges::copy(runs[i].files, std::back_inserter(chosen));
   // Below the output nothing older may be left that a dropped delete would bring back.
   const bool drop_deleted = pick->runs == runs.size();
   ASSIGN_OR_RAISE(auto sections, CutSections(*write_.schema, std::move(chosen)));
@@ -124,14 +131,16 @@ Result<std::vector<ManifestEntry>> Compactor::CompactKeyed(const BucketFiles& bu
   return change;
 }
 
-Status Compactor::RewriteKeyed(const BucketFiles& bucket, const std::vector<ManifestEntry>& inputs, int32_t level,
-                               bool drop_deleted, std::vector<ManifestEntry>* change) {
+Status Compactor::RewriteKeyed(const BucketFiles& bucket, const std::vector<ManifestEntry>& inputs,
+                               int32_t level, bool drop_deleted,
+                               std::vector<ManifestEntry>* change) {
   ASSIGN_OR_RAISE(const std::string folder, FolderOf(bucket));
   const LakeSchema& schema = *write_.schema;
   std::vector<std::unique_ptr<FileRowsReader>> files;
   for (const ManifestEntry& entry : inputs) {
-    ASSIGN_OR_RAISE(auto file, FileRowsReader::Open(read_, schema, schema.columns, entry, PathOf(entry, folder),
-                                                    /*with_keys=*/true, kBatchRows));
+    ASSIGN_OR_RAISE(
+        auto file, FileRowsReader::Open(read_, schema, schema.columns, entry, PathOf(entry, folder),
+                                        /*with_keys=*/true, kBatchRows));
     files.push_back(std::move(file));
   }
   MergeReader merge(std::move(files), drop_deleted);
@@ -142,13 +151,17 @@ Status Compactor::RewriteKeyed(const BucketFiles& bucket, const std::vector<Mani
     if (rows == nullptr) break;
     Columns values;
     for (size_t i = 0; i < schema.columns.size(); ++i) {
-      ASSIGN_OR_RAISE(auto column, Conform(rows->columns[i], FileArrowType(*schema.columns[i].type)));
+      ASSIGN_OR_RAISE(auto column,
+                      Conform(rows->columns[i], FileArrowType(*schema.columns[i].type)));
       values.push_back(std::move(column));
     }
     Columns columns;
-    for (const std::string& key : keys) columns.push_back(values[static_cast<size_t>(schema.IndexOf(key))]);
-    columns.push_back(std::make_shared<arrow::Int64Array>(rows->count, arrow::Buffer::FromVector(std::move(rows->sequences))));
-    columns.push_back(std::make_shared<arrow::Int8Array>(rows->count, arrow::Buffer::FromVector(std::move(rows->kinds))));
+    for (const std::string& key : keys)
+      columns.push_back(values[static_cast<size_t>(schema.IndexOf(key))]);
+    columns.push_back(std::make_shared<arrow::Int64Array>(
+        rows->count, arrow::Buffer::FromVector(std::move(rows->sequences))));
+    columns.push_back(std::make_shared<arrow::Int8Array>(
+        rows->count, arrow::Buffer::FromVector(std::move(rows->kinds))));
     std::ranges::move(values, std::back_inserter(columns));
     RETURN_NOT_OK(out.Write(columns, rows->count));
   }
@@ -161,16 +174,19 @@ Status Compactor::RewriteKeyed(const BucketFiles& bucket, const std::vector<Mani
   return Status::OK();
 }
 
-Result<std::vector<ManifestEntry>> Compactor::CompactAppend(const BucketFiles& bucket, const CompactOptions& options) {
+Result<std::vector<ManifestEntry>> Compactor::CompactAppend(const BucketFiles& bucket,
+                                                            const CompactOptions& options) {
   std::vector<ManifestEntry> files = bucket.files;
-  std::ranges::stable_sort(files, {}, [](const ManifestEntry& entry) { return entry.file.min_sequence; });
+  std::ranges::stable_sort(files, {},
+                           [](const ManifestEntry& entry) { return entry.file.min_sequence; });
   const int64_t target = TargetFileBytes(*write_.schema);
   std::vector<ManifestEntry> change, pack;
   int64_t bytes = 0;
   const auto flush = [&]() -> Status {
     const std::vector<ManifestEntry> inputs = std::exchange(pack, {});
     bytes = 0;
-    if (inputs.size() < (options.full ? 2 : static_cast<size_t>(std::max(options.files_min, 2)))) return Status::OK();
+    if (inputs.size() < (options.full ? 2 : static_cast<size_t>(std::max(options.files_min, 2))))
+      return Status::OK();
     return RewriteAppend(bucket, inputs, &change);
   };
   for (const ManifestEntry& entry : files) {
@@ -188,16 +204,19 @@ Status Compactor::RewriteAppend(const BucketFiles& bucket, const std::vector<Man
                                 std::vector<ManifestEntry>* change) {
   ASSIGN_OR_RAISE(const std::string folder, FolderOf(bucket));
   const LakeSchema& schema = *write_.schema;
-  DataFileWriter out(write_, {.folder = folder, .source = 1, .first_sequence = inputs.front().file.min_sequence});
+  DataFileWriter out(
+      write_, {.folder = folder, .source = 1, .first_sequence = inputs.front().file.min_sequence});
   for (const ManifestEntry& entry : inputs) {
-    ASSIGN_OR_RAISE(const auto file, FileRowsReader::Open(read_, schema, schema.columns, entry, PathOf(entry, folder),
+    ASSIGN_OR_RAISE(const auto file, FileRowsReader::Open(read_, schema, schema.columns, entry,
+                                                          PathOf(entry, folder),
                                                           /*with_keys=*/false, kBatchRows));
     while (true) {
       ASSIGN_OR_RAISE(const auto rows, file->Next());
       if (rows == nullptr) break;
       Columns columns;
       for (size_t i = 0; i < schema.columns.size(); ++i) {
-        ASSIGN_OR_RAISE(auto column, Conform(rows->columns[i], FileArrowType(*schema.columns[i].type)));
+        ASSIGN_OR_RAISE(auto column,
+                        Conform(rows->columns[i], FileArrowType(*schema.columns[i].type)));
         columns.push_back(std::move(column));
       }
       RETURN_NOT_OK(out.Write(columns, rows->count));

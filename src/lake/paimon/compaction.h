@@ -16,7 +16,8 @@ struct SortedRun {
   std::vector<ManifestEntry> files;
 };
 
-/// Runs of a bucket, newest first: level-0 files by falling sequence number, then the levels upwards.
+/// Runs of a bucket, newest first: level-0 files by falling sequence number, then the levels
+/// upwards.
 std::vector<SortedRun> RunsOf(std::vector<ManifestEntry> files);
 
 struct CompactionPick {
@@ -24,23 +25,27 @@ struct CompactionPick {
   int32_t output_level;
 };
 /// What to merge next, by Paimon's universal rules (paimon-format 6.2); `trigger` runs start it.
-std::optional<CompactionPick> PickRuns(const std::vector<SortedRun>& runs, int32_t trigger, int32_t top_level);
+std::optional<CompactionPick> PickRuns(const std::vector<SortedRun>& runs, int32_t trigger,
+                                       int32_t top_level);
 
 /// The level of full compactions: `num-levels` - 1, by default 5.
 int32_t TopLevel(const LakeSchema& schema);
 
-/// Merges files of single buckets. The caller commits the entries: DELETE the inputs, ADD the outputs.
+/// Merges files of single buckets. The caller commits the entries: DELETE the inputs, ADD the
+/// outputs.
 class Compactor {
  public:
   Compactor(const WriteContext& write, const ReadContext& read) : write_(write), read_(read) {}
   /// Merge what is worth it in a primary-key bucket; no entries when nothing is.
-  Result<std::vector<ManifestEntry>> CompactKeyed(const BucketFiles& bucket, const CompactOptions& options);
+  Result<std::vector<ManifestEntry>> CompactKeyed(const BucketFiles& bucket,
+                                                  const CompactOptions& options);
   /// Join at least `files_min` small files that follow each other in an append bucket.
-  Result<std::vector<ManifestEntry>> CompactAppend(const BucketFiles& bucket, const CompactOptions& options);
+  Result<std::vector<ManifestEntry>> CompactAppend(const BucketFiles& bucket,
+                                                   const CompactOptions& options);
 
  private:
-  Status RewriteKeyed(const BucketFiles& bucket, const std::vector<ManifestEntry>& inputs, int32_t level,
-                      bool drop_deleted, std::vector<ManifestEntry>* change);
+  Status RewriteKeyed(const BucketFiles& bucket, const std::vector<ManifestEntry>& inputs,
+                      int32_t level, bool drop_deleted, std::vector<ManifestEntry>* change);
   Status RewriteAppend(const BucketFiles& bucket, const std::vector<ManifestEntry>& inputs,
                        std::vector<ManifestEntry>* change);
   Result<std::string> FolderOf(const BucketFiles& bucket) const;

@@ -15,7 +15,8 @@ namespace {
 constexpr size_t kValueTruncate = 16;
 constexpr size_t kKeyTruncate = 128;
 
-std::vector<types::DataTypePtr> TypesIn(const std::vector<FileColumn>& columns, size_t from, size_t to) {
+std::vector<types::DataTypePtr> TypesIn(const std::vector<FileColumn>& columns, size_t from,
+                                        size_t to) {
   std::vector<types::DataTypePtr> types;
   for (size_t i = from; i < to; ++i) types.push_back(columns[i].type);
   return types;
@@ -45,7 +46,8 @@ int64_t TargetFileBytes(const LakeSchema& schema) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number <= 0) return fallback;
   std::string unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(unit, unit.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (unit.empty() || unit == "b" || unit == "bytes") return number;
   if (unit.starts_with("k")) return number << 10;
   if (unit.starts_with("m")) return number << 20;
@@ -57,7 +59,8 @@ DataFileWriter::DataFileWriter(const WriteContext& context, DataFileSpec spec)
       spec_(std::move(spec)),
       columns_(FileColumnsOf(*context.schema)),
       arrow_schema_(FileArrowSchema(columns_)),
-      key_columns_(context.schema->has_primary_key() ? context.schema->TrimmedPrimaryKey().size() : 0),
+      key_columns_(context.schema->has_primary_key() ? context.schema->TrimmedPrimaryKey().size()
+                                                     : 0),
       value_columns_(context.schema->has_primary_key() ? key_columns_ + 2 : 0),
       key_types_(TypesIn(columns_, 0, key_columns_)),
       value_types_(TypesIn(columns_, value_columns_, columns_.size())),
@@ -79,14 +82,16 @@ Status DataFileWriter::Roll() {
   meta_.max_sequence = INT64_MIN;
   key_stats_ = std::make_unique<StatsCollector>(key_types_, kKeyTruncate);
   value_stats_ = std::make_unique<StatsCollector>(value_types_, kValueTruncate);
-  ASSIGN_OR_RAISE(file_, ParquetFileWriter::Create(context_.files, io::JoinPath(spec_.folder, meta_.name), columns_,
-                                                   ParquetOptions::For(*context_.schema)));
+  ASSIGN_OR_RAISE(file_,
+                  ParquetFileWriter::Create(context_.files, io::JoinPath(spec_.folder, meta_.name),
+                                            columns_, ParquetOptions::For(*context_.schema)));
   return Status::OK();
 }
 
-Status DataFileWriter::TrackKeys(const std::vector<std::shared_ptr<arrow::Array>>& columns, int64_t rows) {
-  const std::vector<std::shared_ptr<arrow::Array>> keys(columns.begin(),
-                                                        columns.begin() + static_cast<std::ptrdiff_t>(key_columns_));
+Status DataFileWriter::TrackKeys(const std::vector<std::shared_ptr<arrow::Array>>& columns,
+                                 int64_t rows) {
+  const std::vector<std::shared_ptr<arrow::Array>> keys(
+      columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(key_columns_));
   key_stats_->Update(keys);
   if (meta_.row_count == 0) {
     ASSIGN_OR_RAISE(meta_.min_key, EncodeRow(key_types_, keys, 0));
@@ -101,11 +106,13 @@ Status DataFileWriter::TrackKeys(const std::vector<std::shared_ptr<arrow::Array>
   return Status::OK();
 }
 
-Status DataFileWriter::Write(const std::vector<std::shared_ptr<arrow::Array>>& columns, int64_t rows) {
+Status DataFileWriter::Write(const std::vector<std::shared_ptr<arrow::Array>>& columns,
+                             int64_t rows) {
   if (rows == 0) return Status::OK();
   RETURN_NOT_OK(Roll());
   RETURN_NOT_OK(file_->Write(*arrow::RecordBatch::Make(arrow_schema_, rows, columns)));
-  value_stats_->Update({columns.begin() + static_cast<std::ptrdiff_t>(value_columns_), columns.end()});
+  value_stats_->Update(
+      {columns.begin() + static_cast<std::ptrdiff_t>(value_columns_), columns.end()});
   if (key_columns_ > 0) {
     RETURN_NOT_OK(TrackKeys(columns, rows));
   } else {
@@ -132,7 +139,8 @@ Status DataFileWriter::CloseFile() {
 
 Result<std::vector<DataFileMeta>> DataFileWriter::Finish() {
   RETURN_NOT_OK(CloseFile());
-  if (!done_.empty()) RETURN_NOT_OK(SyncFolders(context_.files, context_.paths.location(), spec_.folder));
+  if (!done_.empty())
+    RETURN_NOT_OK(SyncFolders(context_.files, context_.paths.location(), spec_.folder));
   return std::move(done_);
 }
 
@@ -141,7 +149,9 @@ void DataFileWriter::Abort() {
   file_.reset();
   for (const DataFileMeta& file : done_) {
     const Status removed = context_.files.Remove(io::JoinPath(spec_.folder, file.name));
-    if (!removed.ok()) LogInfo("lake file that nobody names stays behind file={} reason={}", file.name, removed.message());
+    if (!removed.ok())
+      LogInfo("lake file that nobody names stays behind file={} reason={}", file.name,
+              removed.message());
   }
   done_.clear();
 }

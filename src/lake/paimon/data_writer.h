@@ -30,8 +30,9 @@ struct DataFileSpec {
   int64_t first_sequence = 0;  ///< Append tables: sequence number of the first row.
 };
 
-/// Writes rows in file form (FileColumnsOf) into as many files as the target size asks for, and gathers their
-/// statistics. Rows of primary-key tables come in key order, each key once (changelog: in key and sequence order).
+/// Writes rows in file form (FileColumnsOf) into as many files as the target size asks for, and
+/// gathers their statistics. Rows of primary-key tables come in key order, each key once
+/// (changelog: in key and sequence order).
 class DataFileWriter {
  public:
   DataFileWriter(const WriteContext& context, DataFileSpec spec);

@@ -16,9 +16,12 @@ Status WriteSynced(io::FileSystem& files, const std::string& path, std::string_v
   return file->Sync();
 }
 
-bool IsTemporaryName(std::string_view name) { return name.starts_with(".") && name.ends_with(".tmp"); }
+bool IsTemporaryName(std::string_view name) {
+  return name.starts_with(".") && name.ends_with(".tmp");
+}
 
-Result<bool> PutFileIfAbsent(io::FileSystem& files, io::Random& random, const std::string& path, std::string_view bytes) {
+Result<bool> PutFileIfAbsent(io::FileSystem& files, io::Random& random, const std::string& path,
+                             std::string_view bytes) {
   const std::string temporary = TemporaryPath(random, path);
   RETURN_NOT_OK(WriteSynced(files, temporary, bytes));
   ASSIGN_OR_RAISE(const bool renamed, files.RenameIfAbsent(temporary, path));
@@ -30,7 +33,8 @@ Result<bool> PutFileIfAbsent(io::FileSystem& files, io::Random& random, const st
   return true;
 }
 
-Status ReplaceFileAtomically(io::FileSystem& files, io::Random& random, const std::string& path, std::string_view bytes) {
+Status ReplaceFileAtomically(io::FileSystem& files, io::Random& random, const std::string& path,
+                             std::string_view bytes) {
   const std::string temporary = TemporaryPath(random, path);
   RETURN_NOT_OK(WriteSynced(files, temporary, bytes));
   RETURN_NOT_OK(files.Rename(temporary, path));

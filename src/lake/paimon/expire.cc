@@ -37,10 +37,13 @@ int64_t DurationOption(const LakeSchema& schema, const std::string& key, int64_t
 }  // namespace
 
 // The first snapshot that stays.
-Result<int64_t> Expiration::EndOf(const std::vector<int64_t>& ids, const ExpireOptions& options) const {
+Result<int64_t> Expiration::EndOf(const std::vector<int64_t>& ids,
+                                  const ExpireOptions& options) const {
   const int64_t retained_min =
-      std::max<int64_t>(1, options.retained_min.value_or(NumberOption(schema_, "snapshot.num-retained.min", kRetainedMin)));
-  const int64_t retained_ms = options.retained_ms.value_or(DurationOption(schema_, "snapshot.time-retained", kRetainedMs));
+      std::max<int64_t>(1, options.retained_min.value_or(
+                               NumberOption(schema_, "snapshot.num-retained.min", kRetainedMin)));
+  const int64_t retained_ms =
+      options.retained_ms.value_or(DurationOption(schema_, "snapshot.time-retained", kRetainedMs));
   int64_t end = std::min(ids.back() - retained_min + 1, ids.front() + options.limit);
   if (options.keep_from.has_value()) end = std::min(end, *options.keep_from);
   ASSIGN_OR_RAISE(const auto consumed, snapshots_.LeastConsumed());
@@ -62,7 +65,8 @@ Status Expiration::Drop(const ManifestEntry& entry) {
   ASSIGN_OR_RAISE(const std::string partition, PartitionFolder(schema_, entry.partition));
   const std::string folder = paths_.Bucket(partition, entry.bucket);
   RETURN_NOT_OK(RemoveIfThere(PathOf(entry, folder)));
-  for (const std::string& extra : entry.file.extra_files) RETURN_NOT_OK(RemoveIfThere(io::JoinPath(folder, extra)));
+  for (const std::string& extra : entry.file.extra_files)
+    RETURN_NOT_OK(RemoveIfThere(io::JoinPath(folder, extra)));
   return Status::OK();
 }
 
@@ -86,8 +90,10 @@ Status Expiration::DropChangelog(const LakeSnapshot& snapshot) {
   return Status::OK();
 }
 
-// Manifests of the expired snapshots that the first kept one does not name: later ones build on that one alone.
-Status Expiration::DropManifests(const std::vector<LakeSnapshot>& expired, const LakeSnapshot& kept) {
+// Manifests of the expired snapshots that the first kept one does not name: later ones build on
+// that one alone.
+Status Expiration::DropManifests(const std::vector<LakeSnapshot>& expired,
+                                 const LakeSnapshot& kept) {
   std::unordered_set<std::string> named;
   for (const std::string* list : {&kept.base_manifest_list, &kept.delta_manifest_list}) {
     ASSIGN_OR_RAISE(const auto manifests, manifests_.ReadList(*list));
@@ -96,11 +102,12 @@ Status Expiration::DropManifests(const std::vector<LakeSnapshot>& expired, const
   }
   std::unordered_set<std::string> doomed, lists;
   for (const LakeSnapshot& snapshot : expired) {
-    for (const std::string* list :
-         {&snapshot.base_manifest_list, &snapshot.delta_manifest_list, &snapshot.changelog_manifest_list}) {
+    for (const std::string* list : {&snapshot.base_manifest_list, &snapshot.delta_manifest_list,
+                                    &snapshot.changelog_manifest_list}) {
       if (list->empty() || named.contains(*list)) continue;
       auto manifests = manifests_.ReadList(*list);
-      if (!manifests.ok() && io::IsNotFound(manifests.status())) continue;  // An interrupted call was here.
+      if (!manifests.ok() && io::IsNotFound(manifests.status()))
+        continue;  // An interrupted call was here.
       RETURN_NOT_OK(manifests.status());
       lists.insert(*list);
       for (const ManifestMeta& manifest : *manifests) doomed.insert(manifest.name);
@@ -124,8 +131,8 @@ Result<int64_t> Expiration::Run(const ExpireOptions& options) {
   for (const int64_t id : ids) {
     if (id > end) break;
     ASSIGN_OR_RAISE(LakeSnapshot snapshot, snapshots_.Read(id));
-    // What the earliest snapshot deleted went when the one before it did. A delta list that is gone means that an
-    // interrupted call got that far.
+    // What the earliest snapshot deleted went when the one before it did. A delta list that is gone
+    // means that an interrupted call got that far.
     if (id > ids.front()) {
       const Status dropped = DropDataDeletedBy(snapshot);
       if (!dropped.ok() && !(io::IsNotFound(dropped) && id < end)) return dropped;
@@ -139,7 +146,8 @@ Result<int64_t> Expiration::Run(const ExpireOptions& options) {
   CRASH_POINT("lake.expire.after-data");
   RETURN_NOT_OK(DropManifests(expired, kept));
   CRASH_POINT("lake.expire.after-manifests");
-  for (const LakeSnapshot& snapshot : expired) RETURN_NOT_OK(RemoveIfThere(paths_.Snapshot(snapshot.id)));
+  for (const LakeSnapshot& snapshot : expired)
+    RETURN_NOT_OK(RemoveIfThere(paths_.Snapshot(snapshot.id)));
   RETURN_NOT_OK(snapshots_.PutEarliest(end));
   return static_cast<int64_t>(expired.size());
 }

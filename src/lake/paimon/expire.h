@@ -5,13 +5,18 @@
 
 namespace sluice::lake::paimon {
 
-/// Drops old snapshots (paimon-format 8.1). Data goes first, snapshot files last: what a crash interrupts, the next
-/// call finishes.
+/// Drops old snapshots (paimon-format 8.1). Data goes first, snapshot files last: what a crash
+/// interrupts, the next call finishes.
 class Expiration {
  public:
-  Expiration(io::FileSystem& files, io::Clock& clock, const TablePaths& paths, SnapshotStore& snapshots,
-             ManifestStore& manifests, const LakeSchema& schema)
-      : files_(files), clock_(clock), paths_(paths), snapshots_(snapshots), manifests_(manifests), schema_(schema) {}
+  Expiration(io::FileSystem& files, io::Clock& clock, const TablePaths& paths,
+             SnapshotStore& snapshots, ManifestStore& manifests, const LakeSchema& schema)
+      : files_(files),
+        clock_(clock),
+        paths_(paths),
+        snapshots_(snapshots),
+        manifests_(manifests),
+        schema_(schema) {}
   /// Number of snapshots dropped.
   Result<int64_t> Run(const ExpireOptions& options);
 

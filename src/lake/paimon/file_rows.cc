@@ -9,12 +9,12 @@
 
 namespace sluice::lake::paimon {
 
-Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(const ReadContext& context, const LakeSchema& newest,
-                                                             const std::vector<types::Column>& columns,
-                                                             const ManifestEntry& entry, const std::string& path,
-                                                             bool with_keys, int64_t batch_rows) {
+Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(
+    const ReadContext& context, const LakeSchema& newest, const std::vector<types::Column>& columns,
+    const ManifestEntry& entry, const std::string& path, bool with_keys, int64_t batch_rows) {
   if (!path.ends_with(".parquet")) {
-    return Error(ErrorCode::kInvalidTable, "lake file has a format that is not supported, path=", path);
+    return Error(ErrorCode::kInvalidTable,
+                 "lake file has a format that is not supported, path=", path);
   }
   ASSIGN_OR_RAISE(const auto schema, context.schemas.ById(entry.file.schema_id));
   std::unique_ptr<FileRowsReader> reader(new FileRowsReader());
@@ -22,12 +22,14 @@ Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(const ReadContext& 
   reader->columns_ = columns;
   reader->with_keys_ = with_keys;
   std::vector<std::string> names;
-  std::vector<std::string> wanted(columns.size());  // Name in the file, empty = its schema lacks the column.
+  std::vector<std::string> wanted(
+      columns.size());  // Name in the file, empty = its schema lacks the column.
   for (size_t i = 0; i < columns.size(); ++i) {
     const int at = schema->IndexOfId(columns[i].id);
     if (at >= 0) names.push_back(wanted[i] = schema->columns[static_cast<size_t>(at)].name);
   }
-  const std::vector<std::string> key_names = with_keys ? schema->TrimmedPrimaryKey() : std::vector<std::string>();
+  const std::vector<std::string> key_names =
+      with_keys ? schema->TrimmedPrimaryKey() : std::vector<std::string>();
   if (with_keys) {
     std::ranges::copy(key_names, std::back_inserter(names));
     names.emplace_back(kSequenceColumn);
@@ -47,8 +49,9 @@ Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(const ReadContext& 
   if (with_keys) {
     reader->sequence_position_ = in_file.GetFieldIndex(std::string(kSequenceColumn));
     reader->kind_position_ = in_file.GetFieldIndex(std::string(kKindColumn));
-    const bool whole = reader->sequence_position_ >= 0 && reader->kind_position_ >= 0 &&
-                       std::ranges::all_of(reader->keys_, [](const Source& key) { return key.position >= 0; });
+    const bool whole =
+        reader->sequence_position_ >= 0 && reader->kind_position_ >= 0 &&
+        std::ranges::all_of(reader->keys_, [](const Source& key) { return key.position >= 0; });
     if (!whole) return Corrupt("lake file lacks its key, sequence or kind columns, path=", path);
   }
   RETURN_NOT_OK(reader->FindPartitionValues(newest, entry.partition));
@@ -62,16 +65,20 @@ Status FileRowsReader::FindPartitionValues(const LakeSchema& newest, const std::
     if (sources_[i].position >= 0) continue;
     const auto at = std::ranges::find(newest.partition_keys, columns_[i].name);
     if (at == newest.partition_keys.end()) continue;
-    ASSIGN_OR_RAISE(sources_[i].constant, Conform(values[static_cast<size_t>(at - newest.partition_keys.begin())],
-                                                  LakeArrowType(*columns_[i].type)));
+    ASSIGN_OR_RAISE(sources_[i].constant,
+                    Conform(values[static_cast<size_t>(at - newest.partition_keys.begin())],
+                            LakeArrowType(*columns_[i].type)));
   }
   return Status::OK();
 }
 
-Result<std::shared_ptr<arrow::Array>> FileRowsReader::ColumnOf(const arrow::RecordBatch& batch, size_t i) const {
+Result<std::shared_ptr<arrow::Array>> FileRowsReader::ColumnOf(const arrow::RecordBatch& batch,
+                                                               size_t i) const {
   const Source& source = sources_[i];
-  if (source.position >= 0) return Evolve(batch.column(source.position), *source.type, *columns_[i].type);
-  if (source.constant == nullptr) return arrow::MakeArrayOfNull(LakeArrowType(*columns_[i].type), batch.num_rows());
+  if (source.position >= 0)
+    return Evolve(batch.column(source.position), *source.type, *columns_[i].type);
+  if (source.constant == nullptr)
+    return arrow::MakeArrayOfNull(LakeArrowType(*columns_[i].type), batch.num_rows());
   ASSIGN_OR_RAISE(const auto value, source.constant->GetScalar(0));
   return arrow::MakeArrayFromScalar(*value, batch.num_rows());
 }
@@ -92,7 +99,9 @@ Status FileRowsReader::AddKeys(const arrow::RecordBatch& batch, FileRows* rows) 
 
 Result<std::unique_ptr<FileRows>> FileRowsReader::Next() {
   auto read = file_->Next();
-  if (!read.ok()) return read.status().WithMessage("lake file cannot be read, path=", path_, ": ", read.status().message());
+  if (!read.ok())
+    return read.status().WithMessage("lake file cannot be read, path=", path_, ": ",
+                                     read.status().message());
   const std::shared_ptr<arrow::RecordBatch> batch = std::move(read).ValueUnsafe();
   if (batch == nullptr) return nullptr;
   auto rows = std::make_unique<FileRows>();
@@ -100,8 +109,8 @@ Result<std::unique_ptr<FileRows>> FileRowsReader::Next() {
   for (size_t i = 0; i < columns_.size(); ++i) {
     auto column = ColumnOf(*batch, i);
     if (!column.ok()) {
-      return column.status().WithMessage("lake column cannot be read, column=", columns_[i].name, " path=", path_, ": ",
-                                         column.status().message());
+      return column.status().WithMessage("lake column cannot be read, column=", columns_[i].name,
+                                         " path=", path_, ": ", column.status().message());
     }
     rows->columns.push_back(std::move(column).ValueUnsafe());
   }

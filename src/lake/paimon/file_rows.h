@@ -26,23 +26,27 @@ struct FileRows {
   std::shared_ptr<arrow::Int8Array> kinds;
 };
 
-/// Reads a data file by the names of its own schema version and gives the columns asked for by field id.
+/// Reads a data file by the names of its own schema version and gives the columns asked for by
+/// field id.
 class FileRowsReader {
  public:
-  /// `columns`: of the newest schema. `partition`: serialized row, for files without partition columns.
-  /// `with_keys`: also sort keys, sequence numbers and kinds, for merging.
-  static Result<std::unique_ptr<FileRowsReader>> Open(const ReadContext& context, const LakeSchema& newest,
+  /// `columns`: of the newest schema. `partition`: serialized row, for files without partition
+  /// columns. `with_keys`: also sort keys, sequence numbers and kinds, for merging.
+  static Result<std::unique_ptr<FileRowsReader>> Open(const ReadContext& context,
+                                                      const LakeSchema& newest,
                                                       const std::vector<types::Column>& columns,
-                                                      const ManifestEntry& entry, const std::string& path, bool with_keys,
+                                                      const ManifestEntry& entry,
+                                                      const std::string& path, bool with_keys,
                                                       int64_t batch_rows);
   /// The next batch, null at the end.
   Result<std::unique_ptr<FileRows>> Next();
 
  private:
   struct Source {
-    int position = -1;         // In the file's batches; -1 = not in the file.
-    types::DataTypePtr type;   // In the file's schema version.
-    std::shared_ptr<arrow::Array> constant;  // Value of a partition column that the file lacks, length one.
+    int position = -1;        // In the file's batches; -1 = not in the file.
+    types::DataTypePtr type;  // In the file's schema version.
+    std::shared_ptr<arrow::Array>
+        constant;  // Value of a partition column that the file lacks, length one.
   };
   FileRowsReader() = default;
   Status FindPartitionValues(const LakeSchema& newest, const std::string& partition);

@@ -15,16 +15,31 @@ constexpr std::string_view kLakePrefix = "paimon.";
 constexpr std::string_view kCatalogPrefix = "table.datalake.paimon.";
 
 // Set by the system alone, with or without the prefix.
-const std::set<std::string, std::less<>> kSystemOptions = {"bucket", "bucket-key", "partition.legacy-name"};
+const std::set<std::string, std::less<>> kSystemOptions = {"bucket", "bucket-key",
+                                                           "partition.legacy-name"};
 
 const std::set<std::string, std::less<>> kImmutableOptions = {
-    "bucket", "bucket-key", "partition.legacy-name", "bucket-function.type", "data-file.path-directory", "merge-engine",
-    "aggregation.remove-record-on-delete", "partial-update.remove-record-on-delete",
-    "partial-update.remove-record-on-sequence-group", "rowkind.field", "primary-key", "partition", "force-lookup",
-    "row-tracking.enabled", "data-evolution.enabled", "index-file-in-data-file-dir", "pk-clustering-override"};
+    "bucket",
+    "bucket-key",
+    "partition.legacy-name",
+    "bucket-function.type",
+    "data-file.path-directory",
+    "merge-engine",
+    "aggregation.remove-record-on-delete",
+    "partial-update.remove-record-on-delete",
+    "partial-update.remove-record-on-sequence-group",
+    "rowkind.field",
+    "primary-key",
+    "partition",
+    "force-lookup",
+    "row-tracking.enabled",
+    "data-evolution.enabled",
+    "index-file-in-data-file-dir",
+    "pk-clustering-override"};
 
 bool IsNested(const DataType& type) {
-  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap || type.kind() == TypeKind::kRow;
+  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap ||
+         type.kind() == TypeKind::kRow;
 }
 
 std::string Join(const std::vector<std::string>& names) {
@@ -46,9 +61,10 @@ bool SameType(const DataType& a, const DataType& b) {
     case TypeKind::kMap:
       return SameType(*a.key(), *b.key()) && SameType(*a.value(), *b.value());
     case TypeKind::kRow:
-      return std::ranges::equal(a.fields(), b.fields(), [](const types::RowField& x, const types::RowField& y) {
-        return x.name == y.name && SameType(*x.type, *y.type);
-      });
+      return std::ranges::equal(a.fields(), b.fields(),
+                                [](const types::RowField& x, const types::RowField& y) {
+                                  return x.name == y.name && SameType(*x.type, *y.type);
+                                });
     default:
       return a.Equals(b);
   }
@@ -68,15 +84,17 @@ std::vector<types::Column> UserColumns(const LakeSchema& schema) {
 std::map<std::string, std::string> LakeOptionsOf(const types::TableDescriptor& descriptor) {
   std::map<std::string, std::string> options;
   const bool keyed = descriptor.has_primary_key();
-  const std::vector<std::string> bucket_keys =
-      descriptor.bucket_keys.empty() && keyed ? descriptor.PhysicalPrimaryKey() : descriptor.bucket_keys;
+  const std::vector<std::string> bucket_keys = descriptor.bucket_keys.empty() && keyed
+                                                   ? descriptor.PhysicalPrimaryKey()
+                                                   : descriptor.bucket_keys;
   if (keyed) options["changelog-producer"] = "input";
   for (const auto* properties : {&descriptor.properties, &descriptor.custom_properties}) {
     for (const auto& [key, value] : *properties) {
       if (const auto name = LakeOptionName(key)) options[*name] = value;
     }
   }
-  options["bucket"] = bucket_keys.empty() ? "-1" : std::to_string(descriptor.bucket_count.value_or(-1));
+  options["bucket"] =
+      bucket_keys.empty() ? "-1" : std::to_string(descriptor.bucket_count.value_or(-1));
   if (!bucket_keys.empty()) options["bucket-key"] = Join(bucket_keys);
   options["partition.legacy-name"] = "false";
   return options;
@@ -95,20 +113,17 @@ bool IsImmutableOption(const std::string& lake_option) {
 }
 
 Status CheckSupported(const std::map<std::string, std::string>& lake_options) {
-  static const std::map<std::string, std::set<std::string>> kOnly = {{"merge-engine", {"deduplicate"}},
-                                                                     {"changelog-producer", {"none", "input"}},
-                                                                     {"deletion-vectors.enabled", {"false"}},
-                                                                     {"sequence.field", {}},
-                                                                     {"data-file.path-directory", {}},
-                                                                     {"data-file.external-paths", {}},
-                                                                     {"row-tracking.enabled", {"false"}},
-                                                                     {"data-evolution.enabled", {"false"}},
-                                                                     {"bucket-function.type", {"default"}},
-                                                                     {"ignore-delete", {"false"}}};
+  static const std::map<std::string, std::set<std::string>> kOnly = {
+      {"merge-engine", {"deduplicate"}},       {"changelog-producer", {"none", "input"}},
+      {"deletion-vectors.enabled", {"false"}}, {"sequence.field", {}},
+      {"data-file.path-directory", {}},        {"data-file.external-paths", {}},
+      {"row-tracking.enabled", {"false"}},     {"data-evolution.enabled", {"false"}},
+      {"bucket-function.type", {"default"}},   {"ignore-delete", {"false"}}};
   for (const auto& [option, allowed] : kOnly) {
     const auto at = lake_options.find(option);
     if (at == lake_options.end() || allowed.contains(at->second)) continue;
-    return Error(ErrorCode::kInvalidConfig, "option of a lake table is not supported, option=", option, " value=", at->second);
+    return Error(ErrorCode::kInvalidConfig,
+                 "option of a lake table is not supported, option=", option, " value=", at->second);
   }
   return Status::OK();
 }
@@ -116,11 +131,13 @@ Status CheckSupported(const std::map<std::string, std::string>& lake_options) {
 DataTypePtr LakeTypeOf(const DataTypePtr& type) {
   switch (type->kind()) {
     case TypeKind::kTime:
-      return DataType::Time(0, type->nullable());  // As Fluss declares it; the values keep their milliseconds.
+      return DataType::Time(
+          0, type->nullable());  // As Fluss declares it; the values keep their milliseconds.
     case TypeKind::kArray:
       return DataType::Array(LakeTypeOf(type->element()), type->nullable());
     case TypeKind::kMap:
-      return DataType::Map(LakeTypeOf(type->key())->WithNullable(false), LakeTypeOf(type->value()), type->nullable());
+      return DataType::Map(LakeTypeOf(type->key())->WithNullable(false), LakeTypeOf(type->value()),
+                           type->nullable());
     case TypeKind::kRow: {
       std::vector<types::RowField> fields = type->fields();
       for (types::RowField& field : fields) field.type = LakeTypeOf(field.type);
@@ -132,12 +149,15 @@ DataTypePtr LakeTypeOf(const DataTypePtr& type) {
 }
 
 Status ValidateColumnName(const std::string& name) {
-  static const std::set<std::string, std::less<>> kReserved = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"};
+  static const std::set<std::string, std::less<>> kReserved = {"_SEQUENCE_NUMBER", "_VALUE_KIND",
+                                                               "_LEVEL", "rowkind", "_ROW_ID"};
   if (IsSystemColumn(name)) {
-    return Error(ErrorCode::kInvalidTable, "column name is used by the system in lake tables, column=", name);
+    return Error(ErrorCode::kInvalidTable,
+                 "column name is used by the system in lake tables, column=", name);
   }
   if (kReserved.contains(name) || name.starts_with("_KEY_")) {
-    return Error(ErrorCode::kInvalidTable, "column name is reserved in Paimon tables, column=", name);
+    return Error(ErrorCode::kInvalidTable,
+                 "column name is reserved in Paimon tables, column=", name);
   }
   return Status::OK();
 }
@@ -147,7 +167,8 @@ Status ValidateForLake(const types::TableDescriptor& descriptor) {
     for (const auto& [key, value] : *properties) {
       const std::string plain = key.starts_with(kLakePrefix) ? key.substr(kLakePrefix.size()) : key;
       if (kSystemOptions.contains(plain)) {
-        return Error(ErrorCode::kInvalidConfig, "option of a lake table is set by the system alone, option=", key);
+        return Error(ErrorCode::kInvalidConfig,
+                     "option of a lake table is set by the system alone, option=", key);
       }
     }
   }
@@ -155,13 +176,16 @@ Status ValidateForLake(const types::TableDescriptor& descriptor) {
   for (const types::Column& column : descriptor.schema.columns) {
     RETURN_NOT_OK(ValidateColumnName(column.name));
     const bool is_key = Contains(descriptor.schema.primary_key, column.name) ||
-                        Contains(descriptor.partition_keys, column.name) || Contains(descriptor.bucket_keys, column.name);
+                        Contains(descriptor.partition_keys, column.name) ||
+                        Contains(descriptor.bucket_keys, column.name);
     if (is_key && IsNested(*column.type)) {
-      return Error(ErrorCode::kInvalidTable, "column of a nested type cannot be a key of a lake table, column=", column.name);
+      return Error(ErrorCode::kInvalidTable,
+                   "column of a nested type cannot be a key of a lake table, column=", column.name);
     }
   }
   if (descriptor.has_primary_key() && descriptor.PhysicalPrimaryKey().empty()) {
-    return Error(ErrorCode::kInvalidTable, "primary key of a lake table needs a column beside the partition keys");
+    return Error(ErrorCode::kInvalidTable,
+                 "primary key of a lake table needs a column beside the partition keys");
   }
   return Status::OK();
 }
@@ -189,19 +213,24 @@ Result<LakeSchema> LakeSchemaOf(const types::TableDescriptor& descriptor, int64_
 std::string DifferenceOf(const LakeSchema& existing, const LakeSchema& wanted) {
   const auto old_columns = UserColumns(existing), new_columns = UserColumns(wanted);
   if (old_columns.size() != new_columns.size()) {
-    return "columns=" + std::to_string(old_columns.size()) + " wanted=" + std::to_string(new_columns.size());
+    return "columns=" + std::to_string(old_columns.size()) +
+           " wanted=" + std::to_string(new_columns.size());
   }
   for (size_t i = 0; i < old_columns.size(); ++i) {
-    if (old_columns[i].name != new_columns[i].name || !SameType(*old_columns[i].type, *new_columns[i].type)) {
-      return "column=" + old_columns[i].name + " " + old_columns[i].type->ToString() + " wanted=" + new_columns[i].name +
-             " " + new_columns[i].type->ToString();
+    if (old_columns[i].name != new_columns[i].name ||
+        !SameType(*old_columns[i].type, *new_columns[i].type)) {
+      return "column=" + old_columns[i].name + " " + old_columns[i].type->ToString() +
+             " wanted=" + new_columns[i].name + " " + new_columns[i].type->ToString();
     }
   }
-  if (existing.partition_keys != wanted.partition_keys) return "partition_keys=" + Join(existing.partition_keys);
-  if (existing.primary_keys != wanted.primary_keys) return "primary_key=" + Join(existing.primary_keys);
+  if (existing.partition_keys != wanted.partition_keys)
+    return "partition_keys=" + Join(existing.partition_keys);
+  if (existing.primary_keys != wanted.primary_keys)
+    return "primary_key=" + Join(existing.primary_keys);
   for (const std::string& option : kImmutableOptions) {
     if (existing.Option(option) != wanted.Option(option)) {
-      return "option=" + option + " value=" + existing.Option(option) + " wanted=" + wanted.Option(option);
+      return "option=" + option + " value=" + existing.Option(option) +
+             " wanted=" + wanted.Option(option);
     }
   }
   return "";

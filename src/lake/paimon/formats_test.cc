@@ -27,7 +27,8 @@ constexpr std::string_view kSyncMarker = "0123456789abcdef";
 
 std::shared_ptr<arrow::Array> Strings(const std::vector<std::optional<std::string>>& values) {
   arrow::StringBuilder builder;
-  for (const auto& value : values) EXPECT_OK(value.has_value() ? builder.Append(*value) : builder.AppendNull());
+  for (const auto& value : values)
+    EXPECT_OK(value.has_value() ? builder.Append(*value) : builder.AppendNull());
   return builder.Finish().ValueOrDie();
 }
 std::shared_ptr<arrow::Array> Doubles(const std::vector<double>& values) {
@@ -90,11 +91,15 @@ TEST(ManifestTest, DeletesCancelAddsOfTheSameIdentityOnly) {
 
 // Bytes from Java's classes (paimon-format 4.4).
 TEST(BinaryRowTest, CarriesItsArityInFront) {
-  ASSERT_OK_AND_ASSIGN(const std::string row, EncodeRow({DataType::Of(TypeKind::kInteger, false)}, {Ints({42})}, 0));
+  ASSERT_OK_AND_ASSIGN(const std::string row,
+                       EncodeRow({DataType::Of(TypeKind::kInteger, false)}, {Ints({42})}, 0));
   EXPECT_EQ(ToHex(row), "0000000100000000000000002a00000000000000");
-  ASSERT_OK_AND_ASSIGN(const std::string two, EncodeRow({DataType::Of(TypeKind::kInteger), DataType::Of(TypeKind::kString)},
+  ASSERT_OK_AND_ASSIGN(const std::string two, EncodeRow({DataType::Of(TypeKind::kInteger),
+                                                         DataType::Of(TypeKind::kString)},
                                                         {Ints({7}), Strings({"user-0001"})}, 0));
-  EXPECT_EQ(ToHex(two), "000000020000000000000000070000000000000009000000180000007573" "65722d3030303100000000000000");
+  EXPECT_EQ(ToHex(two),
+            "000000020000000000000000070000000000000009000000180000007573"
+            "65722d3030303100000000000000");
   EXPECT_EQ(EmptyRow().size(), 12u);
 }
 
@@ -102,10 +107,22 @@ TEST(StatsTest, UpperBoundsGrowAtTheirLastPlace) {
   EXPECT_EQ(TruncateUp("short", 16, true), "short");
   EXPECT_EQ(TruncateUp("abcdef", 3, true), "abd");
   EXPECT_EQ(TruncateUp("größe", 3, true), "gr÷");
-  EXPECT_EQ(TruncateUp("\xf4\x8f\xbf\xbf" "a", 1, true), std::nullopt);        // U+10FFFF cannot grow.
-  EXPECT_EQ(TruncateUp("a\xf4\x8f\xbf\xbf" "b", 2, true), "b");
-  EXPECT_EQ(TruncateUp("\xed\x9f\xbf" "a", 1, true), "\xee\x80\x80");            // U+D7FF to U+E000.
-  EXPECT_EQ(TruncateUp("a\xff" "b", 2, false), "b");
+  EXPECT_EQ(TruncateUp("\xf4\x8f\xbf\xbf"
+                       "a",
+                       1, true),
+            std::nullopt);  // U+10FFFF cannot grow.
+  EXPECT_EQ(TruncateUp("a\xf4\x8f\xbf\xbf"
+                       "b",
+                       2, true),
+            "b");
+  EXPECT_EQ(TruncateUp("\xed\x9f\xbf"
+                       "a",
+                       1, true),
+            "\xee\x80\x80");  // U+D7FF to U+E000.
+  EXPECT_EQ(TruncateUp("a\xff"
+                       "b",
+                       2, false),
+            "b");
   EXPECT_EQ(TruncateUp("\xff\xff\xff", 2, false), std::nullopt);
   EXPECT_EQ(TruncateDown("größe", 3, true), "grö");
 }
@@ -116,9 +133,11 @@ TEST(StatsTest, CoverAllBatchesAndKnowTheirNulls) {
   stats.Update({Ints({-2}), Strings({"b"})});
   ASSERT_OK_AND_ASSIGN(const SimpleStats found, stats.Finish());
   EXPECT_EQ(found.null_counts, (std::vector<std::optional<int64_t>>{0, 1}));
-  ASSERT_OK_AND_ASSIGN(const std::string least, EncodeRow({DataType::Of(TypeKind::kInteger), DataType::Of(TypeKind::kString)},
+  ASSERT_OK_AND_ASSIGN(const std::string least, EncodeRow({DataType::Of(TypeKind::kInteger),
+                                                           DataType::Of(TypeKind::kString)},
                                                           {Ints({-2}), Strings({"b"})}, 0));
-  ASSERT_OK_AND_ASSIGN(const std::string most, EncodeRow({DataType::Of(TypeKind::kInteger), DataType::Of(TypeKind::kString)},
+  ASSERT_OK_AND_ASSIGN(const std::string most, EncodeRow({DataType::Of(TypeKind::kInteger),
+                                                          DataType::Of(TypeKind::kString)},
                                                          {Ints({9}), Strings({"mmmn"})}, 0));
   EXPECT_EQ(found.min_values, least);
   EXPECT_EQ(found.max_values, most);
@@ -137,7 +156,9 @@ TEST(SortKeyTest, OrdersAsPaimonDoes) {
   ASSERT_OK(keys.Append({Doubles({1.5, std::nan(""), -0.0, 0.0, -7})}, 5));
   EXPECT_EQ(SortedRows(keys), (std::vector<uint32_t>{4, 2, 3, 0, 1}));
   SortKeys texts;
-  ASSERT_OK(texts.Append({Strings({"b", std::nullopt, "", std::string("a\0b", 3), "a", "\xc3\xa9", std::string("a\0", 2)})}, 7));
+  ASSERT_OK(texts.Append({Strings({"b", std::nullopt, "", std::string("a\0b", 3), "a", "\xc3\xa9",
+                                   std::string("a\0", 2)})},
+                         7));
   EXPECT_EQ(SortedRows(texts), (std::vector<uint32_t>{1, 2, 4, 6, 3, 0, 5}));
   SortKeys pairs;
   ASSERT_OK(pairs.Append({Strings({"a", "ab", "a"}), Ints({5, -1, -6})}, 3));
@@ -167,15 +188,18 @@ TEST(PathsTest, PartitionFoldersAreJavas) {
 }
 
 TEST(ParquetSchemaTest, RefusesNothingThatAColumnCanBe) {
-  const auto nested = DataType::Map(DataType::Of(TypeKind::kString, false),
-                                    DataType::Array(DataType::Row({{"x", DataType::Decimal(38, 2), "", 4}})));
+  const auto nested =
+      DataType::Map(DataType::Of(TypeKind::kString, false),
+                    DataType::Array(DataType::Row({{"x", DataType::Decimal(38, 2), "", 4}})));
   EXPECT_OK(ParquetSchemaOf({{"m", nested, 3}, {"t", DataType::TimestampLtz(9), 5}}));
 }
 
 SortedRun RunAt(int32_t level, int64_t size) { return {level, size, {}}; }
 
 TEST(UniversalCompactionTest, PicksByAmplificationThenRatioThenCount) {
-  const auto pick = [](std::vector<SortedRun> runs, int32_t trigger) { return PickRuns(runs, trigger, 5); };
+  const auto pick = [](std::vector<SortedRun> runs, int32_t trigger) {
+    return PickRuns(runs, trigger, 5);
+  };
   EXPECT_FALSE(pick({RunAt(0, 1), RunAt(0, 1), RunAt(0, 1), RunAt(0, 1)}, 5).has_value());
   // Newer runs hold more than twice the oldest: everything goes to the top.
   const auto full = pick({RunAt(0, 10), RunAt(0, 10), RunAt(0, 10), RunAt(0, 10), RunAt(5, 10)}, 5);
@@ -188,7 +212,8 @@ TEST(UniversalCompactionTest, PicksByAmplificationThenRatioThenCount) {
   EXPECT_EQ(small->runs, 4u);
   EXPECT_EQ(small->output_level, 4);
   // Level 0 cannot be an output: a run at level 1 is taken along.
-  const auto along = pick({RunAt(0, 1), RunAt(0, 1), RunAt(0, 1), RunAt(1, 900), RunAt(5, 10000)}, 5);
+  const auto along =
+      pick({RunAt(0, 1), RunAt(0, 1), RunAt(0, 1), RunAt(1, 900), RunAt(5, 10000)}, 5);
   ASSERT_TRUE(along.has_value());
   EXPECT_EQ(along->runs, 4u);
   EXPECT_EQ(along->output_level, 4);

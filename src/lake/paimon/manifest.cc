@@ -10,8 +10,9 @@ using avro::Value;
 
 constexpr int64_t kManifestVersion = 2;
 
-// The schemas as Paimon's converter prints them: readers of the next version want these fields in this order.
-#define SLUICE_STATS_FIELDS                                                        \
+// The schemas as Paimon's converter prints them: readers of the next version want these fields in
+// this order.
+#define SLUICE_STATS_FIELDS                                                                   \
   R"("fields":[{"name":"_MIN_VALUES","type":"bytes"},{"name":"_MAX_VALUES","type":"bytes"},)" \
   R"({"name":"_NULL_COUNTS","type":["null",{"type":"array","items":["null","long"]}],"default":null}]})"
 
@@ -22,8 +23,10 @@ constexpr std::string_view kEntrySchema =
     R"({"name":"_FILE","type":{"type":"record","name":"record__FILE","fields":[)"
     R"({"name":"_FILE_NAME","type":"string"},{"name":"_FILE_SIZE","type":"long"},{"name":"_ROW_COUNT","type":"long"},)"
     R"({"name":"_MIN_KEY","type":"bytes"},{"name":"_MAX_KEY","type":"bytes"},)"
-    R"({"name":"_KEY_STATS","type":{"type":"record","name":"record__FILE__KEY_STATS",)" SLUICE_STATS_FIELDS R"(},)"
-    R"({"name":"_VALUE_STATS","type":{"type":"record","name":"record__FILE__VALUE_STATS",)" SLUICE_STATS_FIELDS R"(},)"
+    R"({"name":"_KEY_STATS","type":{"type":"record","name":"record__FILE__KEY_STATS",)" SLUICE_STATS_FIELDS
+    R"(},)"
+    R"({"name":"_VALUE_STATS","type":{"type":"record","name":"record__FILE__VALUE_STATS",)" SLUICE_STATS_FIELDS
+    R"(},)"
     R"({"name":"_MIN_SEQUENCE_NUMBER","type":"long"},{"name":"_MAX_SEQUENCE_NUMBER","type":"long"},)"
     R"({"name":"_SCHEMA_ID","type":"long"},{"name":"_LEVEL","type":"int"},)"
     R"({"name":"_EXTRA_FILES","type":{"type":"array","items":"string"}},)"
@@ -40,7 +43,8 @@ constexpr std::string_view kListSchema =
     R"({"type":"record","name":"record","namespace":"org.apache.paimon.avro.generated","fields":[)"
     R"({"name":"_VERSION","type":"int"},{"name":"_FILE_NAME","type":"string"},{"name":"_FILE_SIZE","type":"long"},)"
     R"({"name":"_NUM_ADDED_FILES","type":"long"},{"name":"_NUM_DELETED_FILES","type":"long"},)"
-    R"({"name":"_PARTITION_STATS","type":{"type":"record","name":"record__PARTITION_STATS",)" SLUICE_STATS_FIELDS R"(},)"
+    R"({"name":"_PARTITION_STATS","type":{"type":"record","name":"record__PARTITION_STATS",)" SLUICE_STATS_FIELDS
+    R"(},)"
     R"({"name":"_SCHEMA_ID","type":"long"},{"name":"_MIN_BUCKET","type":["null","int"],"default":null},)"
     R"({"name":"_MAX_BUCKET","type":["null","int"],"default":null},{"name":"_MIN_LEVEL","type":["null","int"],"default":null},)"
     R"({"name":"_MAX_LEVEL","type":["null","int"],"default":null},{"name":"_MIN_ROW_ID","type":["null","long"],"default":null},)"
@@ -66,12 +70,26 @@ Value ValueOf(const SimpleStats& stats) {
 }
 
 Value ValueOf(const DataFileMeta& file) {
-  return Value(Value::List{
-      file.name, file.size_bytes, file.row_count, file.min_key, file.max_key, ValueOf(file.key_stats),
-      ValueOf(file.value_stats), file.min_sequence, file.max_sequence, file.schema_id, file.level,
-      ValueOf(file.extra_files), ValueOf(file.creation_time_ms), ValueOf(file.delete_row_count),
-      ValueOf(file.embedded_index), ValueOf(file.source), ValueOf(file.value_stats_columns),
-      ValueOf(file.external_path), ValueOf(file.first_row_id), ValueOf(file.write_columns)});
+  return Value(Value::List{file.name,
+                           file.size_bytes,
+                           file.row_count,
+                           file.min_key,
+                           file.max_key,
+                           ValueOf(file.key_stats),
+                           ValueOf(file.value_stats),
+                           file.min_sequence,
+                           file.max_sequence,
+                           file.schema_id,
+                           file.level,
+                           ValueOf(file.extra_files),
+                           ValueOf(file.creation_time_ms),
+                           ValueOf(file.delete_row_count),
+                           ValueOf(file.embedded_index),
+                           ValueOf(file.source),
+                           ValueOf(file.value_stats_columns),
+                           ValueOf(file.external_path),
+                           ValueOf(file.first_row_id),
+                           ValueOf(file.write_columns)});
 }
 
 Value ValueOf(const ManifestEntry& entry) {
@@ -80,13 +98,15 @@ Value ValueOf(const ManifestEntry& entry) {
 }
 
 Value ValueOf(const ManifestMeta& meta) {
-  return Value(Value::List{kManifestVersion, meta.name, meta.size_bytes, meta.added_files, meta.deleted_files,
-                           ValueOf(meta.partition_stats), meta.schema_id, ValueOf(meta.min_bucket),
-                           ValueOf(meta.max_bucket), ValueOf(meta.min_level), ValueOf(meta.max_level),
+  return Value(Value::List{kManifestVersion, meta.name, meta.size_bytes, meta.added_files,
+                           meta.deleted_files, ValueOf(meta.partition_stats), meta.schema_id,
+                           ValueOf(meta.min_bucket), ValueOf(meta.max_bucket),
+                           ValueOf(meta.min_level), ValueOf(meta.max_level),
                            ValueOf(meta.min_row_id), ValueOf(meta.max_row_id)});
 }
 
-// Takes the fields of one record by name. The first thing that is missing or of the wrong kind is kept as the error.
+// Takes the fields of one record by name. The first thing that is missing or of the wrong kind is
+// kept as the error.
 class RecordFields {
  public:
   RecordFields(const avro::Schema& schema, const Value& value)
@@ -137,7 +157,8 @@ class RecordFields {
     const Value* value = Find(name);
     if (value == nullptr) Fail(name);
     const int at = schema_.IndexOf(name);
-    return {at < 0 ? schema_ : *schema_.fields[static_cast<size_t>(at)].schema, value == nullptr ? kNothing : *value};
+    return {at < 0 ? schema_ : *schema_.fields[static_cast<size_t>(at)].schema,
+            value == nullptr ? kNothing : *value};
   }
   const Status& status() const { return status_; }
   void Keep(const Status& status) {
@@ -204,7 +225,8 @@ DataFileMeta TakeFile(RecordFields& record) {
 
 Result<ManifestEntry> TakeEntry(const avro::Schema& schema, const Value& value) {
   RecordFields record(schema, value);
-  if (const auto version = record.Must<int64_t>("_VERSION"); record.status().ok() && version != kManifestVersion) {
+  if (const auto version = record.Must<int64_t>("_VERSION");
+      record.status().ok() && version != kManifestVersion) {
     return Corrupt("manifest entry of unknown version=", version);
   }
   ManifestEntry entry;
@@ -221,7 +243,8 @@ Result<ManifestEntry> TakeEntry(const avro::Schema& schema, const Value& value) 
 
 Result<ManifestMeta> TakeManifest(const avro::Schema& schema, const Value& value) {
   RecordFields record(schema, value);
-  if (const auto version = record.Must<int64_t>("_VERSION"); record.status().ok() && version != kManifestVersion) {
+  if (const auto version = record.Must<int64_t>("_VERSION");
+      record.status().ok() && version != kManifestVersion) {
     return Corrupt("manifest list of unknown version=", version);
   }
   ManifestMeta meta;
@@ -242,7 +265,8 @@ Result<ManifestMeta> TakeManifest(const avro::Schema& schema, const Value& value
 }
 
 template <typename T>
-Result<std::string> WriteAll(std::string_view schema, const std::vector<T>& items, std::string_view sync_marker) {
+Result<std::string> WriteAll(std::string_view schema, const std::vector<T>& items,
+                             std::string_view sync_marker) {
   std::vector<Value> values;
   values.reserve(items.size());
   for (const T& item : items) values.push_back(ValueOf(item));
@@ -250,7 +274,8 @@ Result<std::string> WriteAll(std::string_view schema, const std::vector<T>& item
 }
 
 template <typename T>
-Result<std::vector<T>> ParseAll(std::string_view file, Result<T> (*take)(const avro::Schema&, const Value&)) {
+Result<std::vector<T>> ParseAll(std::string_view file,
+                                Result<T> (*take)(const avro::Schema&, const Value&)) {
   ASSIGN_OR_RAISE(const avro::Container container, avro::ReadContainer(file));
   std::vector<T> items;
   items.reserve(container.values.size());
@@ -281,13 +306,19 @@ std::string ManifestEntry::Identity() const {
   return identity;
 }
 
-Result<std::string> WriteManifest(const std::vector<ManifestEntry>& entries, std::string_view sync_marker) {
+Result<std::string> WriteManifest(const std::vector<ManifestEntry>& entries,
+                                  std::string_view sync_marker) {
   return WriteAll(kEntrySchema, entries, sync_marker);
 }
-Result<std::vector<ManifestEntry>> ParseManifest(std::string_view file) { return ParseAll(file, TakeEntry); }
-Result<std::string> WriteManifestList(const std::vector<ManifestMeta>& manifests, std::string_view sync_marker) {
+Result<std::vector<ManifestEntry>> ParseManifest(std::string_view file) {
+  return ParseAll(file, TakeEntry);
+}
+Result<std::string> WriteManifestList(const std::vector<ManifestMeta>& manifests,
+                                      std::string_view sync_marker) {
   return WriteAll(kListSchema, manifests, sync_marker);
 }
-Result<std::vector<ManifestMeta>> ParseManifestList(std::string_view file) { return ParseAll(file, TakeManifest); }
+Result<std::vector<ManifestMeta>> ParseManifestList(std::string_view file) {
+  return ParseAll(file, TakeManifest);
+}
 
 }  // namespace sluice::lake::paimon

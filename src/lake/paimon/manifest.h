@@ -11,7 +11,8 @@ namespace sluice::lake::paimon {
 /// A BinaryRow of no columns with its arity in front.
 std::string EmptyRow();
 
-/// Least and greatest values of some columns, as rows with their arity in front (paimon-format 4.3).
+/// Least and greatest values of some columns, as rows with their arity in front
+/// (paimon-format 4.3).
 struct SimpleStats {
   std::string min_values = EmptyRow();
   std::string max_values = EmptyRow();
@@ -36,7 +37,7 @@ struct DataFileMeta {
   std::optional<int64_t> creation_time_ms;  ///< Local wall clock as if it were UTC.
   std::optional<int64_t> delete_row_count;
   std::optional<std::string> embedded_index;
-  std::optional<int32_t> source;  ///< 0 new input, 1 compaction.
+  std::optional<int32_t> source;                                ///< 0 new input, 1 compaction.
   std::optional<std::vector<std::string>> value_stats_columns;  ///< nullopt = all columns.
   std::optional<std::string> external_path;
   std::optional<int64_t> first_row_id;
@@ -69,10 +70,13 @@ struct ManifestMeta {
   bool operator==(const ManifestMeta&) const = default;
 };
 
-// Avro files. `sync_marker`: 16 random bytes. Errors: kCorruptRecord, also for versions other than 2.
-Result<std::string> WriteManifest(const std::vector<ManifestEntry>& entries, std::string_view sync_marker);
+// Avro files. `sync_marker`: 16 random bytes. Errors: kCorruptRecord, also for versions other
+// than 2.
+Result<std::string> WriteManifest(const std::vector<ManifestEntry>& entries,
+                                  std::string_view sync_marker);
 Result<std::vector<ManifestEntry>> ParseManifest(std::string_view file);
-Result<std::string> WriteManifestList(const std::vector<ManifestMeta>& manifests, std::string_view sync_marker);
+Result<std::string> WriteManifestList(const std::vector<ManifestMeta>& manifests,
+                                      std::string_view sync_marker);
 Result<std::vector<ManifestMeta>> ParseManifestList(std::string_view file);
 
 }  // namespace sluice::lake::paimon

@@ -35,9 +35,11 @@ ManifestMeta MetaOf(const std::vector<ManifestEntry>& entries) {
 
 }  // namespace
 
-std::vector<types::DataTypePtr> TypesOf(const LakeSchema& schema, const std::vector<std::string>& names) {
+std::vector<types::DataTypePtr> TypesOf(const LakeSchema& schema,
+                                        const std::vector<std::string>& names) {
   std::vector<types::DataTypePtr> types;
-  for (const std::string& name : names) types.push_back(schema.columns[static_cast<size_t>(schema.IndexOf(name))].type);
+  for (const std::string& name : names)
+    types.push_back(schema.columns[static_cast<size_t>(schema.IndexOf(name))].type);
   return types;
 }
 
@@ -45,7 +47,8 @@ Result<std::vector<ManifestEntry>> ManifestStore::Read(const std::string& manife
   ASSIGN_OR_RAISE(const std::string bytes, files_.ReadFile(paths_.Manifest(manifest)));
   auto parsed = ParseManifest(bytes);
   if (!parsed.ok()) {
-    return parsed.status().WithMessage(parsed.status().message(), ", manifest=", paths_.Manifest(manifest));
+    return parsed.status().WithMessage(parsed.status().message(),
+                                       ", manifest=", paths_.Manifest(manifest));
   }
   return parsed;
 }
@@ -54,7 +57,8 @@ Result<std::vector<ManifestMeta>> ManifestStore::ReadList(const std::string& lis
   ASSIGN_OR_RAISE(const std::string bytes, files_.ReadFile(paths_.Manifest(list)));
   auto parsed = ParseManifestList(bytes);
   if (!parsed.ok()) {
-    return parsed.status().WithMessage(parsed.status().message(), ", manifest_list=", paths_.Manifest(list));
+    return parsed.status().WithMessage(parsed.status().message(),
+                                       ", manifest_list=", paths_.Manifest(list));
   }
   return parsed;
 }
@@ -106,7 +110,8 @@ Result<ManifestMeta> ManifestStore::Write(const std::vector<ManifestEntry>& entr
   return meta;
 }
 
-Result<ManifestStore::WrittenList> ManifestStore::WriteList(const std::vector<ManifestMeta>& manifests) {
+Result<ManifestStore::WrittenList> ManifestStore::WriteList(
+    const std::vector<ManifestMeta>& manifests) {
   ASSIGN_OR_RAISE(const std::string bytes, WriteManifestList(manifests, SyncMarker()));
   WrittenList list{NewName("manifest-list-"), static_cast<int64_t>(bytes.size())};
   RETURN_NOT_OK(WriteSynced(files_, paths_.Manifest(list.name), bytes));
@@ -130,7 +135,8 @@ Result<LiveFiles> ManifestStore::ReadLive(const LakeSnapshot& snapshot) const {
   return live;
 }
 
-std::vector<ManifestEntry> ApplyEntries(LiveFiles* live, const std::vector<ManifestEntry>& entries) {
+std::vector<ManifestEntry> ApplyEntries(LiveFiles* live,
+                                        const std::vector<ManifestEntry>& entries) {
   std::unordered_map<std::string, size_t> places;
   const bool has_deletes = std::ranges::any_of(entries, &ManifestEntry::is_delete);
   if (has_deletes) {

@@ -19,7 +19,8 @@ using LiveFiles = std::vector<ManifestEntry>;
 /// Threads: any.
 class ManifestStore {
  public:
-  ManifestStore(io::FileSystem& files, io::Random& random, const TablePaths& paths, SchemaStore& schemas)
+  ManifestStore(io::FileSystem& files, io::Random& random, const TablePaths& paths,
+                SchemaStore& schemas)
       : files_(files), random_(random), paths_(paths), schemas_(schemas) {}
 
   Result<std::vector<ManifestEntry>> Read(const std::string& manifest) const;
@@ -42,7 +43,9 @@ class ManifestStore {
   Result<LiveFiles> ReadLive(const LakeSnapshot& snapshot) const;
 
  private:
-  std::string NewName(std::string_view prefix) { return std::string(prefix) + random_.Uuid() + "-0"; }
+  std::string NewName(std::string_view prefix) {
+    return std::string(prefix) + random_.Uuid() + "-0";
+  }
   std::string SyncMarker();
   Result<SimpleStats> PartitionStats(const std::vector<ManifestEntry>& entries);
 
@@ -52,10 +55,12 @@ class ManifestStore {
   SchemaStore& schemas_;
 };
 
-/// Apply entries in order: ADD puts a file, DELETE takes one away. DELETEs of files that are not there are returned.
+/// Apply entries in order: ADD puts a file, DELETE takes one away. DELETEs of files that are not
+/// there are returned.
 std::vector<ManifestEntry> ApplyEntries(LiveFiles* live, const std::vector<ManifestEntry>& entries);
 
 /// The types of columns by name.
-std::vector<types::DataTypePtr> TypesOf(const LakeSchema& schema, const std::vector<std::string>& names);
+std::vector<types::DataTypePtr> TypesOf(const LakeSchema& schema,
+                                        const std::vector<std::string>& names);
 
 }  // namespace sluice::lake::paimon

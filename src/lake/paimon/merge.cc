@@ -13,7 +13,8 @@ constexpr size_t kConsumedMax = 64 * 1024;  // Bounds what old rows of overwritt
 
 }  // namespace
 
-// One file. Rows [start, row) of `batch` and all of `finished` were consumed since the last Materialise.
+// One file. Rows [start, row) of `batch` and all of `finished` were consumed since the last
+// Materialise.
 struct MergeReader::Cursor {
   std::unique_ptr<FileRowsReader> file;
   std::shared_ptr<FileRows> batch;
@@ -67,7 +68,8 @@ Status MergeReader::Fill(Cursor* cursor) {
     ASSIGN_OR_RAISE(cursor->batch, cursor->file->Next());
     cursor->start = cursor->row = 0;
     if (cursor->batch == nullptr) return Status::OK();
-    if (cursor->batch->count > 0 && !cursor->last_key.empty() && cursor->key() <= cursor->last_key) {
+    if (cursor->batch->count > 0 && !cursor->last_key.empty() &&
+        cursor->key() <= cursor->last_key) {
       return Corrupt("keys of a lake file do not ascend");
     }
   }

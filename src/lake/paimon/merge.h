@@ -15,9 +15,11 @@ struct MergedRows {
   std::vector<int8_t> kinds;
 };
 
-/// Merges sorted files: of each key the row with the greatest sequence number. Holds one batch per file.
+/// Merges sorted files: of each key the row with the greatest sequence number. Holds one batch per
+/// file.
 ///
-/// A file's keys ascend strictly; anything else is an error, because rows would be lost without a word.
+/// A file's keys ascend strictly; anything else is an error, because rows would be lost without a
+/// word.
 class MergeReader {
  public:
   /// `drop_deleted`: leave out keys whose newest row is -U or -D.
@@ -36,12 +38,14 @@ class MergeReader {
   bool drop_deleted_;
   bool started_ = false;
   std::vector<std::unique_ptr<Cursor>> cursors_;
-  std::vector<size_t> heap_;  // Cursors with rows left; the least key, then the greatest sequence, on top.
+  std::vector<size_t>
+      heap_;  // Cursors with rows left; the least key, then the greatest sequence, on top.
   std::string last_key_;
   bool has_last_ = false;
   struct Picked {
     uint32_t cursor;
-    uint32_t row;  // Counted from the first row that the cursor has consumed since the last Materialise.
+    uint32_t
+        row;  // Counted from the first row that the cursor has consumed since the last Materialise.
   };
   std::vector<Picked> picked_;
   std::vector<int64_t> sequences_;

@@ -21,20 +21,26 @@ constexpr int kAlterAttemptsMax = 20;
 class PaimonCatalog : public LakeCatalog {
  public:
   PaimonCatalog(const LakeCatalogOptions& options, std::string warehouse)
-      : services_{options.files, options.clock, options.random}, files_(*options.files), warehouse_(std::move(warehouse)) {}
+      : services_{options.files, options.clock, options.random},
+        files_(*options.files),
+        warehouse_(std::move(warehouse)) {}
 
   // Fails at start rather than at the first table when nothing can be written.
   Status CheckWritable() {
-    const std::string probe = io::JoinPath(warehouse_, ".probe." + services_.random->Uuid() + ".tmp");
+    const std::string probe =
+        io::JoinPath(warehouse_, ".probe." + services_.random->Uuid() + ".tmp");
     Status written = files_.MakeFolders(warehouse_);
     if (written.ok()) written = WriteSynced(files_, probe, "");
     if (written.ok()) written = files_.Remove(probe);
     if (written.ok()) return written;
-    return Error(ErrorCode::kInvalidConfig, "warehouse cannot be written, datalake.paimon.warehouse=", warehouse_,
+    return Error(ErrorCode::kInvalidConfig,
+                 "warehouse cannot be written, datalake.paimon.warehouse=", warehouse_,
                  " reason=", written.message());
   }
 
-  Status Validate(const types::TableDescriptor& descriptor) const override { return ValidateForLake(descriptor); }
+  Status Validate(const types::TableDescriptor& descriptor) const override {
+    return ValidateForLake(descriptor);
+  }
 
   Result<Taken> CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
                             bool must_be_empty) override {
@@ -46,8 +52,8 @@ class PaimonCatalog : public LakeCatalog {
     SchemaStore schemas(files_, paths);
     ASSIGN_OR_RAISE(const auto ids, schemas.Ids());
     if (ids.empty()) {
-      ASSIGN_OR_RAISE(const bool created,
-                      PutFileIfAbsent(files_, *services_.random, paths.Schema(0), SchemaToJson(wanted)));
+      ASSIGN_OR_RAISE(const bool created, PutFileIfAbsent(files_, *services_.random,
+                                                          paths.Schema(0), SchemaToJson(wanted)));
       CRASH_POINT("lake.create.after-schema");
       if (created) return Taken::kCreated;
     }
@@ -62,15 +68,18 @@ class PaimonCatalog : public LakeCatalog {
     for (int attempt = 0; attempt < kAlterAttemptsMax; ++attempt) {
       ASSIGN_OR_RAISE(const auto latest, schemas.Latest());
       ASSIGN_OR_RAISE(const SchemaEdit edit, EditOf(*latest, changes));
-      if (edit.added.empty() && edit.set_options.empty() && edit.reset_options.empty()) return Status::OK();
+      if (edit.added.empty() && edit.set_options.empty() && edit.reset_options.empty())
+        return Status::OK();
       ASSIGN_OR_RAISE(const std::string text, schemas.Text(latest->id));
       ASSIGN_OR_RAISE(const std::string edited, EditSchemaJson(text, edit));
       CRASH_POINT("lake.alter.before-schema");
-      ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, *services_.random, paths.Schema(edit.id), edited));
+      ASSIGN_OR_RAISE(const bool put,
+                      PutFileIfAbsent(files_, *services_.random, paths.Schema(edit.id), edited));
       CRASH_POINT("lake.alter.after-schema");
       if (put) return Status::OK();
     }
-    return Error(ErrorCode::kStorage, "lake table is changed by others too often, table=", path.ToString());
+    return Error(ErrorCode::kStorage,
+                 "lake table is changed by others too often, table=", path.ToString());
   }
 
   Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
@@ -85,7 +94,8 @@ class PaimonCatalog : public LakeCatalog {
   }
 
   Result<bool> TableExists(const types::TablePath& path) override {
-    ASSIGN_OR_RAISE(const auto ids, ListIds(files_, TablePaths(LocationOf(path)).SchemaFolder(), "schema-"));
+    ASSIGN_OR_RAISE(const auto ids,
+                    ListIds(files_, TablePaths(LocationOf(path)).SchemaFolder(), "schema-"));
     return !ids.empty();
   }
 
@@ -103,7 +113,9 @@ class PaimonCatalog : public LakeCatalog {
   }
 
   Result<std::vector<std::string>> ListTables(const std::string& database) override {
-    ASSIGN_OR_RAISE(const auto names, ListNames(files_, io::JoinPath(warehouse_, database + std::string(kDatabaseSuffix))));
+    ASSIGN_OR_RAISE(
+        const auto names,
+        ListNames(files_, io::JoinPath(warehouse_, database + std::string(kDatabaseSuffix))));
     std::vector<std::string> tables;
     for (const std::string& name : names) {
       ASSIGN_OR_RAISE(const bool exists, TableExists({database, name}));
@@ -116,25 +128,29 @@ class PaimonCatalog : public LakeCatalog {
 
  private:
   std::string LocationOf(const types::TablePath& path) const {
-    return io::JoinPath(io::JoinPath(warehouse_, path.database + std::string(kDatabaseSuffix)), path.table);
+    return io::JoinPath(io::JoinPath(warehouse_, path.database + std::string(kDatabaseSuffix)),
+                        path.table);
   }
 
-  Status CheckTakeUp(const types::TablePath& path, const TablePaths& paths, const LakeSchema& existing,
-                     const LakeSchema& wanted, bool must_be_empty) {
+  Status CheckTakeUp(const types::TablePath& path, const TablePaths& paths,
+                     const LakeSchema& existing, const LakeSchema& wanted, bool must_be_empty) {
     if (const std::string difference = DifferenceOf(existing, wanted); !difference.empty()) {
-      return Error(ErrorCode::kLakeTableAlreadyExist, "lake table exists and is not the same, table=", path.ToString(),
+      return Error(ErrorCode::kLakeTableAlreadyExist,
+                   "lake table exists and is not the same, table=", path.ToString(),
                    " path=", paths.location(), " ", difference);
     }
     if (!must_be_empty) return Status::OK();
     SnapshotStore snapshots(files_, *services_.random, paths);
     ASSIGN_OR_RAISE(const auto ids, snapshots.Ids());
     if (ids.empty()) return Status::OK();
-    return Error(ErrorCode::kLakeTableAlreadyExist, "lake table exists and is not empty, table=", path.ToString(),
+    return Error(ErrorCode::kLakeTableAlreadyExist,
+                 "lake table exists and is not empty, table=", path.ToString(),
                  " path=", paths.location(), " snapshot=", ids.back());
   }
 
   // What of the changes is still to be done.
-  Result<SchemaEdit> EditOf(const LakeSchema& latest, const std::vector<LakeChange>& changes) const {
+  Result<SchemaEdit> EditOf(const LakeSchema& latest,
+                            const std::vector<LakeChange>& changes) const {
     SchemaEdit edit;
     edit.id = latest.id + 1;
     edit.time_ms = services_.clock->NowMs();
@@ -152,15 +168,18 @@ class PaimonCatalog : public LakeCatalog {
     RETURN_NOT_OK(ValidateColumnName(column.name));
     types::Column added{column.name, LakeTypeOf(column.type), column.comment};
     if (!added.type->nullable()) {
-      return Error(ErrorCode::kInvalidAlterTable, "column added to a lake table must be nullable, column=", column.name);
+      return Error(ErrorCode::kInvalidAlterTable,
+                   "column added to a lake table must be nullable, column=", column.name);
     }
     const int at = latest.IndexOf(column.name);
     if (at < 0) {
       edit->added.push_back(std::move(added));
       return Status::OK();
     }
-    if (latest.columns[static_cast<size_t>(at)].type->ToString() == added.type->ToString()) return Status::OK();
-    return Error(ErrorCode::kInvalidAlterTable, "lake table has a column of this name and another type, column=", column.name,
+    if (latest.columns[static_cast<size_t>(at)].type->ToString() == added.type->ToString())
+      return Status::OK();
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "lake table has a column of this name and another type, column=", column.name,
                  " lake_type=", latest.columns[static_cast<size_t>(at)].type->ToString());
   }
 
@@ -168,12 +187,15 @@ class PaimonCatalog : public LakeCatalog {
     const auto name = LakeOptionName(change.key);
     if (!name.has_value()) return Status::OK();
     if (*name == "path") {
-      return Error(ErrorCode::kInvalidAlterTable, "path of a lake table is fixed at its creation, option=", change.key);
+      return Error(ErrorCode::kInvalidAlterTable,
+                   "path of a lake table is fixed at its creation, option=", change.key);
     }
     if (IsImmutableOption(*name)) {
-      return Error(ErrorCode::kInvalidConfig, "option of a lake table cannot be changed, option=", change.key);
+      return Error(ErrorCode::kInvalidConfig,
+                   "option of a lake table cannot be changed, option=", change.key);
     }
-    if (change.kind == LakeChange::Kind::kSetOption) RETURN_NOT_OK(CheckSupported({{*name, change.value}}));
+    if (change.kind == LakeChange::Kind::kSetOption)
+      RETURN_NOT_OK(CheckSupported({{*name, change.value}}));
     const auto old = latest.options.find(*name);
     if (change.kind == LakeChange::Kind::kResetOption) {
       if (old != latest.options.end()) edit->reset_options.push_back(*name);
@@ -201,11 +223,15 @@ std::string WithoutScheme(std::string warehouse) {
 }  // namespace
 }  // namespace paimon
 
-LakeChange LakeChange::AddColumn(types::Column column) { return {Kind::kAddColumn, std::move(column), "", ""}; }
+LakeChange LakeChange::AddColumn(types::Column column) {
+  return {Kind::kAddColumn, std::move(column), "", ""};
+}
 LakeChange LakeChange::SetOption(std::string key, std::string value) {
   return {Kind::kSetOption, {}, std::move(key), std::move(value)};
 }
-LakeChange LakeChange::ResetOption(std::string key) { return {Kind::kResetOption, {}, std::move(key), ""}; }
+LakeChange LakeChange::ResetOption(std::string key) {
+  return {Kind::kResetOption, {}, std::move(key), ""};
+}
 
 Result<std::unique_ptr<LakeCatalog>> LakeCatalog::Open(LakeCatalogOptions options) {
   const auto property = [&](const std::string& key) {
@@ -213,15 +239,20 @@ Result<std::unique_ptr<LakeCatalog>> LakeCatalog::Open(LakeCatalogOptions option
     return at == options.properties.end() ? "" : at->second;
   };
   if (options.format != "paimon") {
-    return Error(ErrorCode::kInvalidConfig, "lake format is not supported, datalake.format=", options.format);
+    return Error(ErrorCode::kInvalidConfig,
+                 "lake format is not supported, datalake.format=", options.format);
   }
-  if (const std::string metastore = property("metastore"); !metastore.empty() && metastore != "filesystem") {
-    return Error(ErrorCode::kInvalidConfig, "metastore is not supported, datalake.paimon.metastore=", metastore);
+  if (const std::string metastore = property("metastore");
+      !metastore.empty() && metastore != "filesystem") {
+    return Error(ErrorCode::kInvalidConfig,
+                 "metastore is not supported, datalake.paimon.metastore=", metastore);
   }
   std::string warehouse = paimon::WithoutScheme(property("warehouse"));
-  if (warehouse.empty()) return Error(ErrorCode::kInvalidConfig, "datalake.paimon.warehouse is not set");
+  if (warehouse.empty())
+    return Error(ErrorCode::kInvalidConfig, "datalake.paimon.warehouse is not set");
   if (warehouse.find("://") != std::string::npos) {
-    return Error(ErrorCode::kInvalidConfig, "warehouse must be a local folder, datalake.paimon.warehouse=", warehouse);
+    return Error(ErrorCode::kInvalidConfig,
+                 "warehouse must be a local folder, datalake.paimon.warehouse=", warehouse);
   }
   auto catalog = std::make_unique<paimon::PaimonCatalog>(options, std::move(warehouse));
   RETURN_NOT_OK(catalog->CheckWritable());

@@ -1,4 +1,4 @@
-#include "lake/lake_workload.h"
+#include "lake/workload_testing.h"
 
 namespace sluice::lake {
 namespace {
@@ -9,9 +9,14 @@ using types::TypeKind;
 class PaimonCatalogTest : public testing::Test {
  protected:
   Result<std::unique_ptr<LakeCatalog>> Open(std::map<std::string, std::string> properties) {
-    return LakeCatalog::Open({.properties = std::move(properties), .files = &io::LocalFileSystem(), .clock = &clock_, .random = &random_});
+    return LakeCatalog::Open({.properties = std::move(properties),
+                              .files = &io::LocalFileSystem(),
+                              .clock = &clock_,
+                              .random = &random_});
   }
-  void SetUp() override { catalog_ = Open({{"warehouse", "file:" + folder_.path() + "/wh/"}}).ValueOrDie(); }
+  void SetUp() override {
+    catalog_ = Open({{"warehouse", "file:" + folder_.path() + "/wh/"}}).ValueOrDie();
+  }
 
   static types::TableDescriptor Descriptor() {
     auto descriptor = AllTypesTable(true, false, true, 4, true);
@@ -36,10 +41,14 @@ TEST_F(PaimonCatalogTest, CreatesTablesAsFlussDoes) {
   EXPECT_EQ(schema.primary_keys, (std::vector<std::string>{"id", "dt"}));
   EXPECT_EQ(schema.partition_keys, std::vector<std::string>{"dt"});
   EXPECT_EQ(schema.TrimmedPrimaryKey(), std::vector<std::string>{"id"});
-  const std::map<std::string, std::string> options{
-      {"bucket", "4"}, {"bucket-key", "id"}, {"changelog-producer", "input"}, {"partition.legacy-name", "false"},
-      {"file.compression", "snappy"}, {"fluss.mine", "1"}, {"fluss.table.datalake.enabled", "true"},
-      {"fluss.table.datalake.freshness", "5s"}};
+  const std::map<std::string, std::string> options{{"bucket", "4"},
+                                                   {"bucket-key", "id"},
+                                                   {"changelog-producer", "input"},
+                                                   {"partition.legacy-name", "false"},
+                                                   {"file.compression", "snappy"},
+                                                   {"fluss.mine", "1"},
+                                                   {"fluss.table.datalake.enabled", "true"},
+                                                   {"fluss.table.datalake.freshness", "5s"}};
   EXPECT_EQ(schema.options, options);
   const size_t size = schema.columns.size();
   EXPECT_EQ(schema.columns[size - 3].name, "__bucket");
@@ -78,19 +87,22 @@ TEST_F(PaimonCatalogTest, TakesUpOnlyTheSameEmptyTable) {
 }
 
 TEST_F(PaimonCatalogTest, RefusesWhatTheLakeCannotHold) {
-  for (const char* key : {"bucket", "paimon.bucket", "paimon.bucket-key", "partition.legacy-name"}) {
+  for (const char* key :
+       {"bucket", "paimon.bucket", "paimon.bucket-key", "partition.legacy-name"}) {
     auto descriptor = Descriptor();
     descriptor.custom_properties[key] = "1";
     EXPECT_CODE(ErrorCode::kInvalidConfig, catalog_->Validate(descriptor));
   }
-  for (const auto& [key, value] : std::map<std::string, std::string>{{"paimon.merge-engine", "aggregation"},
-                                                                     {"paimon.deletion-vectors.enabled", "true"},
-                                                                     {"paimon.changelog-producer", "lookup"}}) {
+  for (const auto& [key, value] :
+       std::map<std::string, std::string>{{"paimon.merge-engine", "aggregation"},
+                                          {"paimon.deletion-vectors.enabled", "true"},
+                                          {"paimon.changelog-producer", "lookup"}}) {
     auto descriptor = Descriptor();
     descriptor.properties[key] = value;
     EXPECT_CODE(ErrorCode::kInvalidConfig, catalog_->Validate(descriptor));
   }
-  for (const char* name : {"__bucket", "__offset", "__timestamp", "_KEY_id", "rowkind", "_VALUE_KIND"}) {
+  for (const char* name :
+       {"__bucket", "__offset", "__timestamp", "_KEY_id", "rowkind", "_VALUE_KIND"}) {
     auto descriptor = Descriptor();
     descriptor.schema.columns.push_back({name, DataType::Of(TypeKind::kInteger), ""});
     EXPECT_CODE(ErrorCode::kInvalidTable, catalog_->CreateTable(path_, descriptor, true));
@@ -102,7 +114,8 @@ TEST_F(PaimonCatalogTest, RefusesWhatTheLakeCannotHold) {
 TEST_F(PaimonCatalogTest, AlterIsRepeatable) {
   ASSERT_OK(catalog_->CreateTable(path_, Descriptor(), true));
   const std::vector<LakeChange> changes{LakeChange::AddColumn({"extra", DataType::Time(3), "x"}),
-                                        LakeChange::SetOption("mine", "2"), LakeChange::SetOption("paimon.write-only", "true"),
+                                        LakeChange::SetOption("mine", "2"),
+                                        LakeChange::SetOption("paimon.write-only", "true"),
                                         LakeChange::ResetOption("table.datalake.freshness")};
   ASSERT_OK(catalog_->AlterTable(path_, changes));
   ASSERT_OK(catalog_->AlterTable(path_, changes));
@@ -112,12 +125,17 @@ TEST_F(PaimonCatalogTest, AlterIsRepeatable) {
   EXPECT_EQ(table->schema().Option("write-only"), "true");
   EXPECT_EQ(table->schema().Option("fluss.table.datalake.freshness", "gone"), "gone");
   EXPECT_EQ(table->schema().columns[table->schema().columns.size() - 4].name, "extra");
-  EXPECT_CODE(ErrorCode::kInvalidConfig, catalog_->AlterTable(path_, {LakeChange::SetOption("paimon.merge-engine", "x")}));
-  EXPECT_CODE(ErrorCode::kInvalidAlterTable, catalog_->AlterTable(path_, {LakeChange::SetOption("paimon.path", "x")}));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              catalog_->AlterTable(path_, {LakeChange::SetOption("paimon.merge-engine", "x")}));
   EXPECT_CODE(ErrorCode::kInvalidAlterTable,
-              catalog_->AlterTable(path_, {LakeChange::AddColumn({"must", DataType::Of(TypeKind::kInteger, false), ""})}));
+              catalog_->AlterTable(path_, {LakeChange::SetOption("paimon.path", "x")}));
+  EXPECT_CODE(
+      ErrorCode::kInvalidAlterTable,
+      catalog_->AlterTable(
+          path_, {LakeChange::AddColumn({"must", DataType::Of(TypeKind::kInteger, false), ""})}));
   EXPECT_CODE(ErrorCode::kInvalidAlterTable,
-              catalog_->AlterTable(path_, {LakeChange::AddColumn({"extra", DataType::Of(TypeKind::kInteger), ""})}));
+              catalog_->AlterTable(
+                  path_, {LakeChange::AddColumn({"extra", DataType::Of(TypeKind::kInteger), ""})}));
   EXPECT_CODE(ErrorCode::kTableNotExist, catalog_->AlterTable({"db", "none"}, changes));
 }
 
@@ -140,7 +158,8 @@ TEST_F(PaimonCatalogTest, UndoRemovesOnlyEmptyTables) {
 TEST_F(PaimonCatalogTest, OpenNamesWhatIsWrong) {
   EXPECT_CODE(ErrorCode::kInvalidConfig, Open({}));
   EXPECT_CODE(ErrorCode::kInvalidConfig, Open({{"warehouse", "s3://bucket/x"}}));
-  EXPECT_CODE(ErrorCode::kInvalidConfig, Open({{"warehouse", folder_.path()}, {"metastore", "hive"}}));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Open({{"warehouse", folder_.path()}, {"metastore", "hive"}}));
   const Status unwritable = Open({{"warehouse", "/proc/nowhere"}}).status();
   EXPECT_CODE(ErrorCode::kInvalidConfig, unwritable);
   EXPECT_NE(unwritable.message().find("/proc/nowhere"), std::string::npos);

@@ -16,14 +16,17 @@
 namespace sluice::lake::paimon {
 namespace {
 
-// The live files of the snapshot that was asked for last: the next snapshot is usually one delta away.
+// The live files of the snapshot that was asked for last: the next snapshot is usually one delta
+// away.
 class LiveFilesCache {
  public:
-  Result<std::shared_ptr<const LiveFiles>> Get(const ManifestStore& manifests, const LakeSnapshot& snapshot) {
+  Result<std::shared_ptr<const LiveFiles>> Get(const ManifestStore& manifests,
+                                               const LakeSnapshot& snapshot) {
     std::shared_ptr<const LiveFiles> before;
     {
       const std::lock_guard lock(mutex_);
-      if (live_ != nullptr && id_ == snapshot.id && delta_list_ == snapshot.delta_manifest_list) return live_;
+      if (live_ != nullptr && id_ == snapshot.id && delta_list_ == snapshot.delta_manifest_list)
+        return live_;
       if (live_ != nullptr && id_ + 1 == snapshot.id) before = live_;
     }
     LiveFiles live;
@@ -44,7 +47,8 @@ class LiveFilesCache {
  private:
   std::mutex mutex_;
   int64_t id_ = 0;
-  std::string delta_list_;  // Names are never used twice, so this also tells apart a table made anew.
+  std::string
+      delta_list_;  // Names are never used twice, so this also tells apart a table made anew.
   std::shared_ptr<const LiveFiles> live_;
 };
 
@@ -63,7 +67,8 @@ class PaimonTable : public LakeTable {
 
   Status Open() {
     ASSIGN_OR_RAISE(schema_, schemas_.Latest());
-    write_ = std::make_shared<const WriteContext>(WriteContext{files_, clock_, random_, paths_, schema_});
+    write_ = std::make_shared<const WriteContext>(
+        WriteContext{files_, clock_, random_, paths_, schema_});
     return Status::OK();
   }
 
@@ -75,16 +80,19 @@ class PaimonTable : public LakeTable {
     RETURN_NOT_OK(CheckSupported(schema_->options));
     ASSIGN_OR_RAISE(auto shaper, RowShaper::Make(schema_, options.columns));
     BucketPlace place;
-    ASSIGN_OR_RAISE(place.partition, EncodePartition(TypesOf(*schema_, schema_->partition_keys), options.partition));
+    ASSIGN_OR_RAISE(place.partition,
+                    EncodePartition(TypesOf(*schema_, schema_->partition_keys), options.partition));
     ASSIGN_OR_RAISE(const std::string partition, PartitionFolder(*schema_, place.partition));
     place.total_buckets = schema_->bucket_count();
     const bool unaware = place.total_buckets == -1;
     if (schema_->has_primary_key() && place.total_buckets < 1) {
-      return Error(ErrorCode::kInvalidTable, "lake tables with a primary key need a fixed bucket count, table=",
+      return Error(ErrorCode::kInvalidTable,
+                   "lake tables with a primary key need a fixed bucket count, table=",
                    path_.ToString(), " bucket=", place.total_buckets);
     }
     if (options.bucket < 0 || (!unaware && options.bucket >= place.total_buckets)) {
-      return Error(ErrorCode::kInvalidTable, "bucket is not one of the lake table's, table=", path_.ToString(),
+      return Error(ErrorCode::kInvalidTable,
+                   "bucket is not one of the lake table's, table=", path_.ToString(),
                    " bucket=", options.bucket, " buckets=", place.total_buckets);
     }
     place.fluss_bucket = options.bucket;
@@ -93,11 +101,13 @@ class PaimonTable : public LakeTable {
     if (!unaware) {
       ASSIGN_OR_RAISE(place.first_sequence, NextSequence(place));
     }
-    return schema_->has_primary_key() ? MakeKeyWriter(write_, std::move(shaper), std::move(place))
-                                      : MakeAppendWriter(write_, std::move(shaper), std::move(place));
+    return schema_->has_primary_key()
+               ? MakeKeyWriter(write_, std::move(shaper), std::move(place))
+               : MakeAppendWriter(write_, std::move(shaper), std::move(place));
   }
 
-  Result<int64_t> Commit(std::vector<std::unique_ptr<PreparedFiles>> files, const CommitOptions& options) override {
+  Result<int64_t> Commit(std::vector<std::unique_ptr<PreparedFiles>> files,
+                         const CommitOptions& options) override {
     CommitChange change;
     change.options = options;
     for (const auto& prepared : files) {
@@ -115,7 +125,8 @@ class PaimonTable : public LakeTable {
       const auto& bucket = static_cast<const PreparedBucket&>(*prepared);
       for (const auto* metas : {&bucket.data, &bucket.changelog}) {
         for (const DataFileMeta& file : *metas) {
-          LogIfError(files_.Remove(io::JoinPath(bucket.folder, file.name)), "removing a lake file of an abandoned commit");
+          LogIfError(files_.Remove(io::JoinPath(bucket.folder, file.name)),
+                     "removing a lake file of an abandoned commit");
         }
       }
     }
@@ -128,8 +139,12 @@ class PaimonTable : public LakeTable {
     return snapshot;
   }
   Result<LakeSnapshot> SnapshotById(int64_t id) override { return snapshots_.Read(id); }
-  Result<LakeSnapshot> SnapshotAtTime(int64_t time_ms) override { return snapshots_.AtTime(time_ms); }
-  Result<std::optional<LakeSnapshot>> NewestSnapshotOf(std::string_view user) override { return snapshots_.NewestOf(user); }
+  Result<LakeSnapshot> SnapshotAtTime(int64_t time_ms) override {
+    return snapshots_.AtTime(time_ms);
+  }
+  Result<std::optional<LakeSnapshot>> NewestSnapshotOf(std::string_view user) override {
+    return snapshots_.NewestOf(user);
+  }
   Result<std::vector<LakeSnapshot>> Snapshots() override {
     ASSIGN_OR_RAISE(const auto ids, snapshots_.Ids());
     std::vector<LakeSnapshot> all;
@@ -142,7 +157,8 @@ class PaimonTable : public LakeTable {
 
   Result<LakePlan> Plan(const LakeSnapshot& snapshot, const PlanOptions& options) override {
     if (!snapshot.index_manifest.empty() || schema_->Option("deletion-vectors.enabled") == "true") {
-      return Error(ErrorCode::kInvalidTable, "lake tables with index files or deletion vectors are not supported, table=",
+      return Error(ErrorCode::kInvalidTable,
+                   "lake tables with index files or deletion vectors are not supported, table=",
                    path_.ToString());
     }
     ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, snapshot));
@@ -151,12 +167,14 @@ class PaimonTable : public LakeTable {
     return plan;
   }
 
-  Result<std::unique_ptr<LakeReader>> Read(const LakeSplit& split, const std::vector<std::string>& names) override {
+  Result<std::unique_ptr<LakeReader>> Read(const LakeSplit& split,
+                                           const std::vector<std::string>& names) override {
     std::vector<types::Column> columns;
     for (const std::string& name : names) {
       const int at = schema_->IndexOf(name);
       if (at < 0) {
-        return Error(ErrorCode::kInvalidTable, "column is not in the lake table, table=", path_.ToString(), " column=", name);
+        return Error(ErrorCode::kInvalidTable,
+                     "column is not in the lake table, table=", path_.ToString(), " column=", name);
       }
       columns.push_back(schema_->columns[static_cast<size_t>(at)]);
     }
@@ -186,7 +204,8 @@ class PaimonTable : public LakeTable {
     ASSIGN_OR_RAISE(const auto latest, LatestSnapshot());
     if (!latest.has_value()) return std::nullopt;
     ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, *latest));
-    CommitChange change{.kind = "COMPACT", .options = {.user = options.user, .properties = options.properties}};
+    CommitChange change{.kind = "COMPACT",
+                        .options = {.user = options.user, .properties = options.properties}};
     const ReadContext read{files_, schemas_};
     Compactor compactor(*write_, read);
     for (const BucketFiles& bucket : GroupByBucket(*live)) {
@@ -209,7 +228,8 @@ class PaimonTable : public LakeTable {
   }
 
   Status RemoveTemporaryFiles() override {
-    for (const std::string& folder : {paths_.SchemaFolder(), paths_.SnapshotFolder(), paths_.ConsumerFolder()}) {
+    for (const std::string& folder :
+         {paths_.SchemaFolder(), paths_.SnapshotFolder(), paths_.ConsumerFolder()}) {
       ASSIGN_OR_RAISE(const auto names, ListNames(files_, folder));
       for (const std::string& name : names) {
         if (IsTemporaryName(name)) RETURN_NOT_OK(files_.Remove(io::JoinPath(folder, name)));
@@ -232,7 +252,8 @@ class PaimonTable : public LakeTable {
     return next;
   }
 
-  // Remove files that a compaction wrote and nobody will name; files that only changed their level stay.
+  // Remove files that a compaction wrote and nobody will name; files that only changed their level
+  // stay.
   void DropAdded(const std::vector<ManifestEntry>& change) {
     std::unordered_set<std::string> old;
     for (const ManifestEntry& entry : change) {
@@ -263,7 +284,8 @@ class PaimonTable : public LakeTable {
 
 }  // namespace
 
-Result<std::unique_ptr<LakeTable>> OpenPaimonTable(const TableServices& services, const types::TablePath& path,
+Result<std::unique_ptr<LakeTable>> OpenPaimonTable(const TableServices& services,
+                                                   const types::TablePath& path,
                                                    const std::string& location) {
   auto table = std::make_unique<PaimonTable>(services, path, location);
   RETURN_NOT_OK(table->Open());

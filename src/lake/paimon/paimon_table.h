@@ -17,7 +17,8 @@ struct TableServices {
 };
 
 /// Open the table in `location`. Errors: kTableNotExist.
-Result<std::unique_ptr<LakeTable>> OpenPaimonTable(const TableServices& services, const types::TablePath& path,
+Result<std::unique_ptr<LakeTable>> OpenPaimonTable(const TableServices& services,
+                                                   const types::TablePath& path,
                                                    const std::string& location);
 
 }  // namespace sluice::lake::paimon

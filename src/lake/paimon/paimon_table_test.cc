@@ -2,7 +2,7 @@
 #include <arrow/builder.h>
 #include <arrow/record_batch.h>
 
-#include "lake/lake_workload.h"
+#include "lake/workload_testing.h"
 
 namespace sluice::lake {
 namespace {
@@ -19,7 +19,8 @@ class PaimonTableTest : public testing::Test {
                                                       .random = &random_}));
   }
 
-  std::unique_ptr<LakeWorkload> Make(const std::string& name, bool primary_key, int32_t buckets = 1) {
+  std::unique_ptr<LakeWorkload> Make(const std::string& name, bool primary_key,
+                                     int32_t buckets = 1) {
     auto descriptor = AllTypesTable(primary_key, false, false, buckets, false);
     descriptor.schema.columns.resize(5);  // id, c_bool, c_tiny, c_small, c_int.
     return LakeWorkload::Create(catalog_.get(), {{"db", name}, descriptor, 50}, 3).ValueOrDie();
@@ -31,24 +32,27 @@ class PaimonTableTest : public testing::Test {
   std::unique_ptr<LakeCatalog> catalog_;
 };
 
-std::shared_ptr<arrow::RecordBatch> IdBatch(const std::vector<int32_t>& ids, const std::vector<int32_t>& values) {
+std::shared_ptr<arrow::RecordBatch> IdBatch(const std::vector<int32_t>& ids,
+                                            const std::vector<int32_t>& values) {
   arrow::Int32Builder id, value;
   EXPECT_OK(id.AppendValues(ids));
   EXPECT_OK(value.AppendValues(values));
-  return arrow::RecordBatch::Make(arrow::schema({arrow::field("id", arrow::int32(), false), arrow::field("v", arrow::int32())}),
-                                  static_cast<int64_t>(ids.size()), {id.Finish().ValueOrDie(), value.Finish().ValueOrDie()});
+  return arrow::RecordBatch::Make(
+      arrow::schema({arrow::field("id", arrow::int32(), false), arrow::field("v", arrow::int32())}),
+      static_cast<int64_t>(ids.size()), {id.Finish().ValueOrDie(), value.Finish().ValueOrDie()});
 }
 
 types::TableDescriptor IdTable(bool primary_key) {
   types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, false), ""}, {"v", DataType::Of(TypeKind::kInteger), ""}};
+  descriptor.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, false), ""},
+                               {"v", DataType::Of(TypeKind::kInteger), ""}};
   if (primary_key) descriptor.schema.primary_key = {"id"};
   descriptor.bucket_count = 1;
   return descriptor;
 }
 
-Result<int64_t> CommitRows(LakeTable& table, const std::shared_ptr<arrow::RecordBatch>& rows, std::vector<RowKind> kinds = {},
-                           const CommitOptions& options = {}) {
+Result<int64_t> CommitRows(LakeTable& table, const std::shared_ptr<arrow::RecordBatch>& rows,
+                           std::vector<RowKind> kinds = {}, const CommitOptions& options = {}) {
   ASSIGN_OR_RAISE(const auto writer, table.OpenWriter({.columns = {"id", "v"}}));
   RETURN_NOT_OK(writer->Write({rows, kinds, 0, 1000}));
   std::vector<std::unique_ptr<PreparedFiles>> files;
@@ -60,7 +64,8 @@ Result<int64_t> CommitRows(LakeTable& table, const std::shared_ptr<arrow::Record
 TEST_F(PaimonTableTest, EmptyCommitsKeepTheirProperties) {
   const auto workload = Make("empty", false);
   EXPECT_EQ(workload->table().LatestSnapshot().ValueOrDie(), std::nullopt);
-  ASSERT_OK_AND_ASSIGN(const int64_t id, workload->table().Commit({}, {.properties = {{"fluss-offsets", "/a"}}}));
+  ASSERT_OK_AND_ASSIGN(const int64_t id,
+                       workload->table().Commit({}, {.properties = {{"fluss-offsets", "/a"}}}));
   EXPECT_EQ(id, 1);
   ASSERT_OK_AND_ASSIGN(const auto snapshot, workload->table().NewestSnapshotOf(kTieringUser));
   ASSERT_TRUE(snapshot.has_value());
@@ -90,7 +95,8 @@ TEST_F(PaimonTableTest, TimeTravelFindsTheNewestSnapshotNotYounger) {
   }
   for (int i = 0; i < 5; ++i) {
     for (const int64_t later : {0, 1, 999}) {
-      ASSERT_OK_AND_ASSIGN(const auto snapshot, workload->table().SnapshotAtTime(times[static_cast<size_t>(i)] + later));
+      ASSERT_OK_AND_ASSIGN(const auto snapshot,
+                           workload->table().SnapshotAtTime(times[static_cast<size_t>(i)] + later));
       EXPECT_EQ(snapshot.id, i + 1);
     }
   }
@@ -105,7 +111,8 @@ TEST_F(PaimonTableTest, SnapshotTimesNeverGoBack) {
   ASSERT_OK(workload->Round(5));
   clock_.Advance(-5000);
   ASSERT_OK_AND_ASSIGN(const int64_t id, workload->Round(5));
-  EXPECT_EQ(workload->table().SnapshotById(id)->time_ms, workload->table().SnapshotById(1)->time_ms);
+  EXPECT_EQ(workload->table().SnapshotById(id)->time_ms,
+            workload->table().SnapshotById(1)->time_ms);
 }
 
 TEST_F(PaimonTableTest, LateUpdatesWinOverCompactedRows) {
@@ -121,7 +128,8 @@ TEST_F(PaimonTableTest, LateUpdatesWinOverCompactedRows) {
   EXPECT_EQ(plan.splits[0].record_count, 3);
   EXPECT_TRUE(plan.splits[0].files[0].readable_by_name);
   EXPECT_EQ(plan.splits[0].files[0].level, 5);
-  ASSERT_OK_AND_ASSIGN(const int64_t id, CommitRows(*table, IdBatch({3, 1}, {0, 11}), {RowKind::kDelete, RowKind::kUpdateAfter}));
+  ASSERT_OK_AND_ASSIGN(const int64_t id, CommitRows(*table, IdBatch({3, 1}, {0, 11}),
+                                                    {RowKind::kDelete, RowKind::kUpdateAfter}));
   ASSERT_OK_AND_ASSIGN(const auto snapshot, table->SnapshotById(id));
   ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*table, snapshot, {"id", "v"}));
   EXPECT_EQ(rows, (std::vector<std::string>{R"({"id":1,"v":11})", R"({"id":2,"v":22})"}));
@@ -140,7 +148,9 @@ TEST_F(PaimonTableTest, DeletesSurviveCompactionBelowOlderRows) {
   ASSERT_OK(table->Compact({.full = true}));  // All on the top level now.
   ASSERT_OK(CommitRows(*table, IdBatch({7}, {0}), {RowKind::kDelete}));
   ASSERT_OK(CommitRows(*table, IdBatch({8}, {1})));
-  ASSERT_OK_AND_ASSIGN(const auto id, table->Compact({.files_min = 2}));  // The two small files, below the large one.
+  ASSERT_OK_AND_ASSIGN(
+      const auto id,
+      table->Compact({.files_min = 2}));  // The two small files, below the large one.
   ASSERT_TRUE(id.has_value());
   ASSERT_OK_AND_ASSIGN(const auto snapshot, table->SnapshotById(*id));
   ASSERT_OK_AND_ASSIGN(const auto plan, table->Plan(snapshot, {}));
@@ -159,18 +169,21 @@ TEST_F(PaimonTableTest, NullInAKeyOrOfAnotherTypeIsRefused) {
   ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable({"db", "nulls"}));
   EXPECT_CODE(ErrorCode::kInvalidTable, table->OpenWriter({.columns = {"id", "nope"}}));
   EXPECT_CODE(ErrorCode::kInvalidTable, table->OpenWriter({.columns = {"id"}, .bucket = 1}));
-  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, table->OpenWriter({.columns = {"id"}, .partition = {"x"}}));
+  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid,
+              table->OpenWriter({.columns = {"id"}, .partition = {"x"}}));
   ASSERT_OK_AND_ASSIGN(const auto writer, table->OpenWriter({.columns = {"v", "id"}}));
   arrow::Int32Builder null_id;
   ASSERT_OK(null_id.AppendNull());
   const auto one = IdBatch({1}, {1});
-  const auto nulls = arrow::RecordBatch::Make(one->schema(), 1, {one->column(0), null_id.Finish().ValueOrDie()});
+  const auto nulls =
+      arrow::RecordBatch::Make(one->schema(), 1, {one->column(0), null_id.Finish().ValueOrDie()});
   const Status refused = writer->Write({nulls, {}, 0, 0});
   EXPECT_CODE(ErrorCode::kInvalidTable, refused);
   EXPECT_NE(refused.message().find("column=id"), std::string::npos);
   arrow::StringBuilder text;
   ASSERT_OK(text.Append("1"));
-  const auto texts = arrow::RecordBatch::Make(one->schema(), 1, {text.Finish().ValueOrDie(), one->column(0)});
+  const auto texts =
+      arrow::RecordBatch::Make(one->schema(), 1, {text.Finish().ValueOrDie(), one->column(0)});
   EXPECT_CODE(ErrorCode::kInvalidTable, writer->Write({texts, {}, 0, 0}));
 }
 
@@ -216,7 +229,9 @@ TEST_F(PaimonTableTest, ManyCommitsKeepTheManifestListShort) {
   ASSERT_OK_AND_ASSIGN(const auto latest, table->LatestSnapshot());
   EXPECT_EQ(latest->total_records, 40);
   // 29 manifests were kept apart at most, then joined into one.
-  ASSERT_OK_AND_ASSIGN(const auto list, io::LocalFileSystem().Stat(table->location() + "/manifest/" + latest->base_manifest_list));
+  ASSERT_OK_AND_ASSIGN(
+      const auto list,
+      io::LocalFileSystem().Stat(table->location() + "/manifest/" + latest->base_manifest_list));
   ASSERT_OK_AND_ASSIGN(const auto fresh, catalog_->OpenTable({"db", "many"}));
   ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*fresh, *latest, {"id"}));
   EXPECT_EQ(rows.size(), 40u);
@@ -236,7 +251,8 @@ TEST_F(PaimonTableTest, ExpiryDropsOldSnapshotsAndOnlyTheirFiles) {
   }
   ASSERT_OK_AND_ASSIGN(const auto latest, workload->table().LatestSnapshot());
   LakeTable& table = workload->table();
-  ASSERT_OK_AND_ASSIGN(const int64_t young, table.Expire({.retained_min = 1, .retained_ms = 3'600'000}));
+  ASSERT_OK_AND_ASSIGN(const int64_t young,
+                       table.Expire({.retained_min = 1, .retained_ms = 3'600'000}));
   EXPECT_EQ(young, 0);
   ASSERT_OK(table.Pin("reader", latest->id - 2));
   ASSERT_OK_AND_ASSIGN(const int64_t pinned, table.Expire({.retained_min = 1, .retained_ms = 0}));
@@ -246,8 +262,10 @@ TEST_F(PaimonTableTest, ExpiryDropsOldSnapshotsAndOnlyTheirFiles) {
   ASSERT_OK(table.Unpin("late"));
   ASSERT_OK(table.Unpin("reader"));
   for (int64_t id = latest->id - 2; id <= latest->id; ++id) {
-    const int64_t round = id % 2 == 0 ? id - 1 : id;  // Compactions have even ids and the rows of the round before.
-    ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(table, *table.SnapshotById(id), workload->AllColumns()));
+    const int64_t round =
+        id % 2 == 0 ? id - 1 : id;  // Compactions have even ids and the rows of the round before.
+    ASSERT_OK_AND_ASSIGN(const auto rows,
+                         ReadAll(table, *table.SnapshotById(id), workload->AllColumns()));
     EXPECT_EQ(rows, workload->ExpectedRowsAt(round)) << id;
   }
   ASSERT_OK_AND_ASSIGN(const int64_t rest, table.Expire({.retained_min = 1, .retained_ms = 0}));
@@ -257,8 +275,10 @@ TEST_F(PaimonTableTest, ExpiryDropsOldSnapshotsAndOnlyTheirFiles) {
   EXPECT_EQ(rows, workload->ExpectedRows());
   // What is left: the newest snapshot's data alone, its manifests and two lists.
   ASSERT_OK_AND_ASSIGN(const auto plan, fresh->Plan(*latest, {}));
-  EXPECT_EQ(io::LocalFileSystem().List(table.location() + "/bucket-0")->size(), plan.splits[0].files.size());
-  ASSERT_OK_AND_ASSIGN(const std::string earliest, io::LocalFileSystem().ReadFile(table.location() + "/snapshot/EARLIEST"));
+  EXPECT_EQ(io::LocalFileSystem().List(table.location() + "/bucket-0")->size(),
+            plan.splits[0].files.size());
+  ASSERT_OK_AND_ASSIGN(const std::string earliest,
+                       io::LocalFileSystem().ReadFile(table.location() + "/snapshot/EARLIEST"));
   EXPECT_EQ(earliest, std::to_string(latest->id));
 }
 
@@ -267,7 +287,8 @@ TEST_F(PaimonTableTest, AddedColumnsAreNullInOlderFiles) {
   ASSERT_OK(catalog_->CreateTable(path, IdTable(true), true));
   ASSERT_OK_AND_ASSIGN(auto table, catalog_->OpenTable(path));
   ASSERT_OK(CommitRows(*table, IdBatch({1, 2}, {10, 20})));
-  ASSERT_OK(catalog_->AlterTable(path, {LakeChange::AddColumn({"note", DataType::Of(TypeKind::kString), ""})}));
+  ASSERT_OK(catalog_->AlterTable(
+      path, {LakeChange::AddColumn({"note", DataType::Of(TypeKind::kString), ""})}));
   ASSERT_OK_AND_ASSIGN(table, catalog_->OpenTable(path));
   EXPECT_EQ(table->schema().columns[2].name, "note");
   EXPECT_EQ(table->schema().columns[3].name, kBucketColumn);
@@ -275,19 +296,25 @@ TEST_F(PaimonTableTest, AddedColumnsAreNullInOlderFiles) {
   const auto base = IdBatch({2, 3}, {21, 30});
   arrow::StringBuilder notes;
   ASSERT_OK(notes.AppendValues({"two", "three"}));
-  ASSERT_OK(writer->Write({arrow::RecordBatch::Make(arrow::schema({base->schema()->field(0), base->schema()->field(1),
-                                                                    arrow::field("note", arrow::utf8())}),
-                                                    2, {base->column(0), base->column(1), notes.Finish().ValueOrDie()}),
-                           {}, 2, 5}));
+  ASSERT_OK(writer->Write(
+      {arrow::RecordBatch::Make(arrow::schema({base->schema()->field(0), base->schema()->field(1),
+                                               arrow::field("note", arrow::utf8())}),
+                                2, {base->column(0), base->column(1), notes.Finish().ValueOrDie()}),
+       {},
+       2,
+       5}));
   std::vector<std::unique_ptr<PreparedFiles>> files;
   files.push_back(writer->Finish().ValueOrDie());
   ASSERT_OK_AND_ASSIGN(const int64_t id, table->Commit(std::move(files), {}));
-  const std::vector<std::string> wanted{R"({"id":1,"v":10,"note":null})", R"({"id":2,"v":21,"note":"two"})",
+  const std::vector<std::string> wanted{R"({"id":1,"v":10,"note":null})",
+                                        R"({"id":2,"v":21,"note":"two"})",
                                         R"({"id":3,"v":30,"note":"three"})"};
-  ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*table, *table->SnapshotById(id), {"id", "v", "note"}));
+  ASSERT_OK_AND_ASSIGN(const auto rows,
+                       ReadAll(*table, *table->SnapshotById(id), {"id", "v", "note"}));
   EXPECT_EQ(rows, wanted);
   ASSERT_OK_AND_ASSIGN(const auto compacted, table->Compact({.full = true}));
-  ASSERT_OK_AND_ASSIGN(const auto again, ReadAll(*table, *table->SnapshotById(*compacted), {"id", "v", "note"}));
+  ASSERT_OK_AND_ASSIGN(const auto again,
+                       ReadAll(*table, *table->SnapshotById(*compacted), {"id", "v", "note"}));
   EXPECT_EQ(again, wanted);
   EXPECT_EQ(table->SnapshotById(1)->schema_id, 0);
   EXPECT_EQ(table->SnapshotById(id)->schema_id, 1);
@@ -302,7 +329,9 @@ TEST_F(PaimonTableTest, SystemTablesShowTheSnapshots) {
   ASSERT_EQ(rows->num_rows(), 2);
   EXPECT_EQ(static_cast<size_t>(rows->num_columns()), columns.size());
   const auto lines = JsonLines(*rows, columns);
-  EXPECT_NE(lines[1].find(R"("snapshot_id":2,"schema_id":0,"commit_user":"__fluss_lake_tiering")"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find(R"("snapshot_id":2,"schema_id":0,"commit_user":"__fluss_lake_tiering")"),
+            std::string::npos)
+      << lines[1];
   ASSERT_OK_AND_ASSIGN(const auto files, workload->table().SystemTable("files"));
   EXPECT_EQ(files->num_rows(), 2);
   ASSERT_OK_AND_ASSIGN(const auto options, workload->table().SystemTable("options"));
@@ -314,12 +343,15 @@ TEST_F(PaimonTableTest, SystemTablesShowTheSnapshots) {
 
 TEST_F(PaimonTableTest, PlansCanBeCutToABucketOrPartition) {
   auto descriptor = AllTypesTable(true, false, true, 2, false);
-  ASSERT_OK_AND_ASSIGN(const auto workload, LakeWorkload::Create(catalog_.get(), {{"db", "cut"}, descriptor, 50}, 3));
+  ASSERT_OK_AND_ASSIGN(const auto workload,
+                       LakeWorkload::Create(catalog_.get(), {{"db", "cut"}, descriptor, 50}, 3));
   ASSERT_OK_AND_ASSIGN(const int64_t id, workload->Round(60));
   ASSERT_OK_AND_ASSIGN(const auto snapshot, workload->table().SnapshotById(id));
   ASSERT_OK_AND_ASSIGN(const auto all, workload->table().Plan(snapshot, {}));
   EXPECT_EQ(all.splits.size(), 4u);
-  ASSERT_OK_AND_ASSIGN(const auto cut, workload->table().Plan(snapshot, {.bucket = 1, .partition = {{"dt", "2026-01-02"}}}));
+  ASSERT_OK_AND_ASSIGN(
+      const auto cut,
+      workload->table().Plan(snapshot, {.bucket = 1, .partition = {{"dt", "2026-01-02"}}}));
   ASSERT_EQ(cut.splits.size(), 1u);
   EXPECT_EQ(cut.splits[0].bucket, 1);
   EXPECT_EQ(cut.splits[0].partition[0], "2026-01-02");
@@ -330,7 +362,8 @@ TEST_F(PaimonTableTest, KeyWritersBeyondTheirBufferKeepTheNewestRow) {
   ASSERT_OK(catalog_->CreateTable({"db", "big"}, IdTable(true), true));
   ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable({"db", "big"}));
   ASSERT_OK_AND_ASSIGN(const auto writer, table->OpenWriter({.columns = {"id", "v"}}));
-  constexpr int32_t kRows = 500'000;  // 28 bytes a row with the system columns: five batches fill the buffer.
+  constexpr int32_t kRows =
+      500'000;  // 28 bytes a row with the system columns: five batches fill the buffer.
   std::vector<int32_t> ids(kRows), values(kRows);
   for (int32_t i = 0; i < kRows; ++i) ids[static_cast<size_t>(i)] = kRows - i;
   for (int32_t round = 0; round < 7; ++round) {

@@ -25,12 +25,14 @@ Result<arrow::Compression::type> CompressionOf(const std::string& name) {
   if (name == "lz4") return arrow::Compression::LZ4_HADOOP;  // What parquet-mr calls LZ4.
   if (name == "gzip") return arrow::Compression::GZIP;
   if (name == "none" || name == "uncompressed") return arrow::Compression::UNCOMPRESSED;
-  return Error(ErrorCode::kInvalidConfig, "compression of lake files is not known, file.compression=", name);
+  return Error(ErrorCode::kInvalidConfig,
+               "compression of lake files is not known, file.compression=", name);
 }
 
 class Writer : public ParquetFileWriter {
  public:
-  Writer(std::shared_ptr<ArrowOutput> out, std::shared_ptr<arrow::Schema> schema, int64_t row_group_bytes)
+  Writer(std::shared_ptr<ArrowOutput> out, std::shared_ptr<arrow::Schema> schema,
+         int64_t row_group_bytes)
       : out_(std::move(out)), schema_(std::move(schema)), row_group_bytes_(row_group_bytes) {}
 
   Status Open(const std::vector<FileColumn>& columns, const ParquetOptions& options) {
@@ -41,8 +43,9 @@ class Writer : public ParquetFileWriter {
     if (codec == arrow::Compression::ZSTD) properties.compression_level(options.zstd_level);
     BEGIN_PARQUET_CATCH_EXCEPTIONS
     auto file = parquet::ParquetFileWriter::Open(out_, root, properties.build());
-    RETURN_NOT_OK(parquet::arrow::FileWriter::Make(arrow::default_memory_pool(), std::move(file), schema_,
-                                                   parquet::default_arrow_writer_properties(), &writer_));
+    RETURN_NOT_OK(
+        parquet::arrow::FileWriter::Make(arrow::default_memory_pool(), std::move(file), schema_,
+                                         parquet::default_arrow_writer_properties(), &writer_));
     END_PARQUET_CATCH_EXCEPTIONS
     return Status::OK();
   }
@@ -50,7 +53,8 @@ class Writer : public ParquetFileWriter {
   Status Write(const arrow::RecordBatch& batch) override {
     for (int i = 0; i < batch.num_columns(); ++i) {
       if (!schema_->field(i)->nullable() && batch.column(i)->null_count() > 0) {
-        return Error(ErrorCode::kInvalidTable, "NULL in a column that is NOT NULL, column=", schema_->field(i)->name());
+        return Error(ErrorCode::kInvalidTable,
+                     "NULL in a column that is NOT NULL, column=", schema_->field(i)->name());
       }
     }
     if (batch.num_rows() == 0) return Status::OK();
@@ -66,7 +70,9 @@ class Writer : public ParquetFileWriter {
     return Status::OK();
   }
 
-  int64_t size_bytes() const override { return out_->Tell().ValueOr(0) + group_bytes_ / kPackedRatio; }
+  int64_t size_bytes() const override {
+    return out_->Tell().ValueOr(0) + group_bytes_ / kPackedRatio;
+  }
 
   Result<int64_t> Close() override {
     BEGIN_PARQUET_CATCH_EXCEPTIONS
@@ -79,7 +85,8 @@ class Writer : public ParquetFileWriter {
   }
 
  private:
-  static constexpr int64_t kPackedRatio = 3;  // Guess of how much smaller values get; only decides when a file is full.
+  static constexpr int64_t kPackedRatio =
+      3;  // Guess of how much smaller values get; only decides when a file is full.
 
   std::shared_ptr<ArrowOutput> out_;
   std::shared_ptr<arrow::Schema> schema_;
@@ -90,7 +97,8 @@ class Writer : public ParquetFileWriter {
 
 class Reader : public ParquetFileReader {
  public:
-  Status Open(io::FileSystem& files, const std::string& path, const std::vector<std::string>& columns, int64_t batch_rows) {
+  Status Open(io::FileSystem& files, const std::string& path,
+              const std::vector<std::string>& columns, int64_t batch_rows) {
     ASSIGN_OR_RAISE(auto input, OpenArrowInput(files, path));
     parquet::ArrowReaderProperties properties(/*use_threads=*/false);
     properties.set_batch_size(batch_rows);
@@ -161,19 +169,19 @@ ParquetOptions ParquetOptions::For(const LakeSchema& schema) {
   return options;
 }
 
-Result<std::unique_ptr<ParquetFileWriter>> ParquetFileWriter::Create(io::FileSystem& files, const std::string& path,
-                                                                     const std::vector<FileColumn>& columns,
-                                                                     const ParquetOptions& options) {
+Result<std::unique_ptr<ParquetFileWriter>> ParquetFileWriter::Create(
+    io::FileSystem& files, const std::string& path, const std::vector<FileColumn>& columns,
+    const ParquetOptions& options) {
   ASSIGN_OR_RAISE(auto file, files.Open(path, io::FileSystem::Mode::kCreateNew));
-  auto writer = std::make_unique<Writer>(std::make_shared<ArrowOutput>(std::move(file)), FileArrowSchema(columns),
-                                         options.row_group_bytes);
+  auto writer = std::make_unique<Writer>(std::make_shared<ArrowOutput>(std::move(file)),
+                                         FileArrowSchema(columns), options.row_group_bytes);
   RETURN_NOT_OK(writer->Open(columns, options));
   return writer;
 }
 
-Result<std::unique_ptr<ParquetFileReader>> ParquetFileReader::Open(io::FileSystem& files, const std::string& path,
-                                                                   const std::vector<std::string>& columns,
-                                                                   int64_t batch_rows) {
+Result<std::unique_ptr<ParquetFileReader>> ParquetFileReader::Open(
+    io::FileSystem& files, const std::string& path, const std::vector<std::string>& columns,
+    int64_t batch_rows) {
   auto reader = std::make_unique<Reader>();
   if (const Status opened = reader->Open(files, path, columns, batch_rows); !opened.ok()) {
     return opened.WithMessage("lake file cannot be read, path=", path, ": ", opened.message());

@@ -13,14 +13,16 @@ namespace sluice::lake::paimon {
 struct ParquetOptions {
   std::string compression = "zstd";  ///< Option file.compression: zstd, snappy, lz4, gzip, none.
   int32_t zstd_level = 1;
-  int64_t row_group_bytes = int64_t{64} << 20;  ///< Of values in memory; bounds what a writer holds.
+  int64_t row_group_bytes = int64_t{64}
+                            << 20;  ///< Of values in memory; bounds what a writer holds.
   static ParquetOptions For(const LakeSchema& schema);
 };
 
 /// Writes one Parquet file. Not closed = not synced: the file must not be committed then.
 class ParquetFileWriter {
  public:
-  static Result<std::unique_ptr<ParquetFileWriter>> Create(io::FileSystem& files, const std::string& path,
+  static Result<std::unique_ptr<ParquetFileWriter>> Create(io::FileSystem& files,
+                                                           const std::string& path,
                                                            const std::vector<FileColumn>& columns,
                                                            const ParquetOptions& options);
   virtual ~ParquetFileWriter() = default;
@@ -37,8 +39,10 @@ class ParquetFileReader {
  public:
   /// Columns that the file does not have are left out of schema().
   /// Errors: IOError; kCorruptRecord when it is not a Parquet file of `size_bytes`.
-  static Result<std::unique_ptr<ParquetFileReader>> Open(io::FileSystem& files, const std::string& path,
-                                                         const std::vector<std::string>& columns, int64_t batch_rows);
+  static Result<std::unique_ptr<ParquetFileReader>> Open(io::FileSystem& files,
+                                                         const std::string& path,
+                                                         const std::vector<std::string>& columns,
+                                                         int64_t batch_rows);
   virtual ~ParquetFileReader() = default;
   virtual const std::shared_ptr<arrow::Schema>& schema() const = 0;
   virtual int64_t row_count() const = 0;

@@ -15,7 +15,8 @@ using parquet::schema::PrimitiveNode;
 using types::DataType;
 using types::TypeKind;
 
-// Ids of list elements, map keys and values (paimon-format 2.3); depth counts nesting within one field.
+// Ids of list elements, map keys and values (paimon-format 2.3); depth counts nesting within one
+// field.
 constexpr int32_t kElementIdBase = 536870911;
 constexpr int32_t kIdsPerField = 1024;
 
@@ -38,46 +39,58 @@ NodePtr Leaf(const std::string& name, Repetition::type repetition, Type::type ph
   return PrimitiveNode::Make(name, repetition, std::move(logical), physical, length, id);
 }
 
-NodePtr DecimalLeaf(const std::string& name, Repetition::type repetition, const DataType& type, int32_t id) {
+NodePtr DecimalLeaf(const std::string& name, Repetition::type repetition, const DataType& type,
+                    int32_t id) {
   const auto logical = LogicalType::Decimal(type.precision(), type.scale());
   if (type.precision() <= 9) return Leaf(name, repetition, Type::INT32, id, logical);
   if (type.precision() <= 18) return Leaf(name, repetition, Type::INT64, id, logical);
-  return Leaf(name, repetition, Type::FIXED_LEN_BYTE_ARRAY, id, logical, BytesOfDecimal(type.precision()));
+  return Leaf(name, repetition, Type::FIXED_LEN_BYTE_ARRAY, id, logical,
+              BytesOfDecimal(type.precision()));
 }
 
-NodePtr TimestampLeaf(const std::string& name, Repetition::type repetition, const DataType& type, int32_t id) {
+NodePtr TimestampLeaf(const std::string& name, Repetition::type repetition, const DataType& type,
+                      int32_t id) {
   if (type.precision() > 6) return Leaf(name, repetition, Type::INT96, id);
   const bool adjusted = type.kind() == TypeKind::kTimestampLtz;
-  const auto unit = type.precision() <= 3 ? LogicalType::TimeUnit::MILLIS : LogicalType::TimeUnit::MICROS;
+  const auto unit =
+      type.precision() <= 3 ? LogicalType::TimeUnit::MILLIS : LogicalType::TimeUnit::MICROS;
   return Leaf(name, repetition, Type::INT64, id, LogicalType::Timestamp(adjusted, unit));
 }
 
-NodePtr NodeOf(const std::string& name, const DataType& type, int32_t id, Place place, bool nullable);
+NodePtr NodeOf(const std::string& name, const DataType& type, int32_t id, Place place,
+               bool nullable);
 
-NodePtr ListNode(const std::string& name, Repetition::type repetition, const DataType& type, int32_t id, Place place) {
+NodePtr ListNode(const std::string& name, Repetition::type repetition, const DataType& type,
+                 int32_t id, Place place) {
   ++place.depth;
-  NodePtr element = NodeOf("element", *type.element(), place.element_id(), place, type.element()->nullable());
+  NodePtr element =
+      NodeOf("element", *type.element(), place.element_id(), place, type.element()->nullable());
   NodePtr repeated = GroupNode::Make("list", Repetition::REPEATED, {element});
   return GroupNode::Make(name, repetition, {repeated}, LogicalType::List(), id);
 }
 
-NodePtr MapNode(const std::string& name, Repetition::type repetition, const DataType& type, int32_t id, Place place) {
+NodePtr MapNode(const std::string& name, Repetition::type repetition, const DataType& type,
+                int32_t id, Place place) {
   ++place.depth;
   NodePtr key = NodeOf("key", *type.key(), place.key_id(), place, /*nullable=*/false);
-  NodePtr value = NodeOf("value", *type.value(), place.element_id(), place, type.value()->nullable());
+  NodePtr value =
+      NodeOf("value", *type.value(), place.element_id(), place, type.value()->nullable());
   NodePtr repeated = GroupNode::Make("key_value", Repetition::REPEATED, {key, value});
   return GroupNode::Make(name, repetition, {repeated}, LogicalType::Map(), id);
 }
 
-NodePtr RowNode(const std::string& name, Repetition::type repetition, const DataType& type, int32_t id) {
+NodePtr RowNode(const std::string& name, Repetition::type repetition, const DataType& type,
+                int32_t id) {
   parquet::schema::NodeVector fields;
   for (const types::RowField& field : type.fields()) {
-    fields.push_back(NodeOf(field.name, *field.type, field.field_id, Place{field.field_id}, field.type->nullable()));
+    fields.push_back(NodeOf(field.name, *field.type, field.field_id, Place{field.field_id},
+                            field.type->nullable()));
   }
   return GroupNode::Make(name, repetition, fields, nullptr, id);
 }
 
-NodePtr NodeOf(const std::string& name, const DataType& type, int32_t id, Place place, bool nullable) {
+NodePtr NodeOf(const std::string& name, const DataType& type, int32_t id, Place place,
+               bool nullable) {
   const auto repetition = nullable ? Repetition::OPTIONAL : Repetition::REQUIRED;
   switch (type.kind()) {
     case TypeKind::kChar:
@@ -103,7 +116,8 @@ NodePtr NodeOf(const std::string& name, const DataType& type, int32_t id, Place 
     case TypeKind::kDate:
       return Leaf(name, repetition, Type::INT32, id, LogicalType::Date());
     case TypeKind::kTime:
-      return Leaf(name, repetition, Type::INT32, id, LogicalType::Time(true, LogicalType::TimeUnit::MILLIS));
+      return Leaf(name, repetition, Type::INT32, id,
+                  LogicalType::Time(true, LogicalType::TimeUnit::MILLIS));
     case TypeKind::kDecimal:
       return DecimalLeaf(name, repetition, type, id);
     case TypeKind::kTimestamp:
@@ -125,9 +139,11 @@ Result<std::shared_ptr<GroupNode>> ParquetSchemaOf(const std::vector<FileColumn>
   BEGIN_PARQUET_CATCH_EXCEPTIONS
   parquet::schema::NodeVector nodes;
   for (const FileColumn& column : columns) {
-    nodes.push_back(NodeOf(column.name, *column.type, column.field_id, Place{column.field_id}, column.type->nullable()));
+    nodes.push_back(NodeOf(column.name, *column.type, column.field_id, Place{column.field_id},
+                           column.type->nullable()));
   }
-  return std::static_pointer_cast<GroupNode>(GroupNode::Make("paimon_schema", Repetition::REQUIRED, nodes));
+  return std::static_pointer_cast<GroupNode>(
+      GroupNode::Make("paimon_schema", Repetition::REQUIRED, nodes));
   END_PARQUET_CATCH_EXCEPTIONS
 }
 

@@ -18,26 +18,31 @@ using types::TypeKind;
 constexpr std::string_view kDefaultPartition = "__DEFAULT_PARTITION__";
 
 bool MustEscape(char c) {
-  return (static_cast<uint8_t>(c) < 0x20) || c == 0x7f || std::string_view("\"#%'*/:=?\\{}[]^").find(c) != std::string_view::npos;
+  return (static_cast<uint8_t>(c) < 0x20) || c == 0x7f ||
+         std::string_view("\"#%'*/:=?\\{}[]^").find(c) != std::string_view::npos;
 }
 
 std::string DateText(int64_t days) {
   const auto date = std::chrono::year_month_day(std::chrono::sys_days(std::chrono::days(days)));
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()));
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
 }
 
 // "01:02:03" and as many fraction digits as the precision says.
 std::string TimeText(int64_t nanos_of_day, int32_t precision) {
   const int64_t seconds = nanos_of_day / 1'000'000'000;
-  std::string text = fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-  if (precision > 0) text += "." + fmt::format("{:09}", nanos_of_day % 1'000'000'000).substr(0, static_cast<size_t>(precision));
+  std::string text =
+      fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  if (precision > 0)
+    text += "." + fmt::format("{:09}", nanos_of_day % 1'000'000'000)
+                      .substr(0, static_cast<size_t>(precision));
   return text;
 }
 
 std::string TimestampText(const arrow::TimestampArray& array, int32_t precision) {
   static constexpr int64_t kPerSecond[] = {1, 1000, 1'000'000, 1'000'000'000};
-  const int64_t unit = kPerSecond[static_cast<int>(static_cast<const arrow::TimestampType&>(*array.type()).unit())];
+  const int64_t unit =
+      kPerSecond[static_cast<int>(static_cast<const arrow::TimestampType&>(*array.type()).unit())];
   const int64_t per_day = 86'400 * unit;
   int64_t days = array.Value(0) / per_day, rest = array.Value(0) % per_day;
   if (rest < 0) --days, rest += per_day;
@@ -45,13 +50,15 @@ std::string TimestampText(const arrow::TimestampArray& array, int32_t precision)
 }
 
 // Text as Paimon shows it with partition.legacy-name = false. Zoned times are shown in UTC.
-Result<std::string> PathValue(const types::DataType& type, const std::shared_ptr<arrow::Array>& array) {
+Result<std::string> PathValue(const types::DataType& type,
+                              const std::shared_ptr<arrow::Array>& array) {
   switch (type.kind()) {
     case TypeKind::kDate:
       return DateText(static_cast<const arrow::Date32Array&>(*array).Value(0));
     case TypeKind::kTime: {
       ASSIGN_OR_RAISE(const auto millis, Conform(array, FileArrowType(type)));
-      return TimeText(int64_t{static_cast<const arrow::Time32Array&>(*millis).Value(0)} * 1'000'000, type.precision());
+      return TimeText(int64_t{static_cast<const arrow::Time32Array&>(*millis).Value(0)} * 1'000'000,
+                      type.precision());
     }
     case TypeKind::kTimestamp:
     case TypeKind::kTimestampLtz:
@@ -73,7 +80,9 @@ Result<std::string> PathValue(const types::DataType& type, const std::shared_ptr
   }
 }
 
-bool Blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool Blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
 
 }  // namespace
 
@@ -111,7 +120,8 @@ Result<std::string> PartitionFolder(const LakeSchema& schema, std::string_view p
   return folder;
 }
 
-Result<std::vector<int64_t>> ListIds(io::FileSystem& files, const std::string& folder, std::string_view prefix) {
+Result<std::vector<int64_t>> ListIds(io::FileSystem& files, const std::string& folder,
+                                     std::string_view prefix) {
   auto listed = files.List(folder);
   std::vector<int64_t> ids;
   if (!listed.ok()) {

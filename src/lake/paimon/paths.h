@@ -18,12 +18,18 @@ class TablePaths {
   std::string SnapshotFolder() const { return io::JoinPath(location_, "snapshot"); }
   std::string ManifestFolder() const { return io::JoinPath(location_, "manifest"); }
   std::string ConsumerFolder() const { return io::JoinPath(location_, "consumer"); }
-  std::string Schema(int64_t id) const { return io::JoinPath(SchemaFolder(), "schema-" + std::to_string(id)); }
-  std::string Snapshot(int64_t id) const { return io::JoinPath(SnapshotFolder(), "snapshot-" + std::to_string(id)); }
+  std::string Schema(int64_t id) const {
+    return io::JoinPath(SchemaFolder(), "schema-" + std::to_string(id));
+  }
+  std::string Snapshot(int64_t id) const {
+    return io::JoinPath(SnapshotFolder(), "snapshot-" + std::to_string(id));
+  }
   std::string Latest() const { return io::JoinPath(SnapshotFolder(), "LATEST"); }
   std::string Earliest() const { return io::JoinPath(SnapshotFolder(), "EARLIEST"); }
   std::string Manifest(std::string_view name) const { return io::JoinPath(ManifestFolder(), name); }
-  std::string Consumer(std::string_view id) const { return io::JoinPath(ConsumerFolder(), "consumer-" + std::string(id)); }
+  std::string Consumer(std::string_view id) const {
+    return io::JoinPath(ConsumerFolder(), "consumer-" + std::string(id));
+  }
   /// Folder of a bucket; `partition` is "" or "k=v/…/" as PartitionFolder gives it.
   std::string Bucket(std::string_view partition, int32_t bucket) const;
 
@@ -37,8 +43,10 @@ Result<std::string> PartitionFolder(const LakeSchema& schema, std::string_view p
 /// A partition key or value as part of a folder name.
 std::string EscapePathName(std::string_view text);
 
-/// Ids behind `prefix` of the files in a folder, ascending; other names are left out. No folder = none.
-Result<std::vector<int64_t>> ListIds(io::FileSystem& files, const std::string& folder, std::string_view prefix);
+/// Ids behind `prefix` of the files in a folder, ascending; other names are left out. No folder =
+/// none.
+Result<std::vector<int64_t>> ListIds(io::FileSystem& files, const std::string& folder,
+                                     std::string_view prefix);
 
 /// Names in a folder; no folder = none.
 Result<std::vector<std::string>> ListNames(io::FileSystem& files, const std::string& folder);

@@ -9,14 +9,18 @@ namespace sluice::lake::paimon {
 namespace {
 
 constexpr int64_t kSplitBytes = int64_t{128} << 20;
-constexpr int64_t kOpenBytes = int64_t{4} << 20;  // What opening a file costs, so that small files fill a split too.
+constexpr int64_t kOpenBytes =
+    int64_t{4} << 20;  // What opening a file costs, so that small files fill a split too.
 
-bool HoldsRetractions(const ManifestEntry& entry) { return entry.file.delete_row_count.value_or(0) > 0; }
+bool HoldsRetractions(const ManifestEntry& entry) {
+  return entry.file.delete_row_count.value_or(0) > 0;
+}
 
 // Every file above level 0, all on one level, nothing deleted: keys are unique as they lie.
 bool AllRaw(const std::vector<ManifestEntry>& files) {
   return std::ranges::all_of(files, [&](const ManifestEntry& entry) {
-    return entry.file.level >= 1 && entry.file.level == files.front().file.level && !HoldsRetractions(entry);
+    return entry.file.level >= 1 && entry.file.level == files.front().file.level &&
+           !HoldsRetractions(entry);
   });
 }
 
@@ -76,8 +80,9 @@ class SplitBuilder {
         continue;
       }
       const types::Column& old = schema->columns[static_cast<size_t>(at)];
-      file.readable_by_name = file.readable_by_name && old.name == column.name &&
-                              old.type->WithNullable(true)->Equals(*column.type->WithNullable(true));
+      file.readable_by_name =
+          file.readable_by_name && old.name == column.name &&
+          old.type->WithNullable(true)->Equals(*column.type->WithNullable(true));
     }
     return file;
   }
@@ -89,7 +94,8 @@ class SplitBuilder {
   std::vector<LakeSplit> splits_;
 };
 
-Status AddKeyedBucket(const LakeSchema& schema, std::vector<ManifestEntry> files, SplitBuilder* builder) {
+Status AddKeyedBucket(const LakeSchema& schema, std::vector<ManifestEntry> files,
+                      SplitBuilder* builder) {
   const bool all_raw = AllRaw(files);
   ASSIGN_OR_RAISE(auto sections, CutSections(schema, std::move(files)));
   std::vector<ManifestEntry> raw;  // Raw sections that follow each other share splits.
@@ -110,7 +116,8 @@ bool Wanted(const LakeSchema& schema, const LakeSplit& split, const PlanOptions&
   for (const auto& [key, value] : options.partition) {
     const auto at = std::ranges::find(schema.partition_keys, key);
     if (at == schema.partition_keys.end()) return false;
-    if (split.partition[static_cast<size_t>(at - schema.partition_keys.begin())] != value) return false;
+    if (split.partition[static_cast<size_t>(at - schema.partition_keys.begin())] != value)
+      return false;
   }
   return true;
 }
@@ -133,13 +140,15 @@ std::vector<BucketFiles> GroupByBucket(const LiveFiles& live) {
   return groups;
 }
 
-Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& schema, std::vector<ManifestEntry> files) {
+Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& schema,
+                                                            std::vector<ManifestEntry> files) {
   std::vector<std::string_view> bounds;
   for (const ManifestEntry& entry : files) {
     bounds.push_back(entry.file.min_key);
     bounds.push_back(entry.file.max_key);
   }
-  ASSIGN_OR_RAISE(const SortKeys keys, SortKeysOfRows(TypesOf(schema, schema.TrimmedPrimaryKey()), bounds));
+  ASSIGN_OR_RAISE(const SortKeys keys,
+                  SortKeysOfRows(TypesOf(schema, schema.TrimmedPrimaryKey()), bounds));
   std::vector<size_t> order(files.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return keys[2 * a] < keys[2 * b]; });
@@ -156,8 +165,9 @@ Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& sc
   return sections;
 }
 
-Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& schemas, const LakeSchema& newest,
-                                          const LiveFiles& live, const PlanOptions& options) {
+Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& schemas,
+                                          const LakeSchema& newest, const LiveFiles& live,
+                                          const PlanOptions& options) {
   const auto partition_types = TypesOf(newest, newest.partition_keys);
   std::vector<LakeSplit> splits;
   for (BucketFiles& bucket : GroupByBucket(live)) {

@@ -21,14 +21,16 @@ struct BucketFiles {
 /// Group files by (partition, bucket), in the order in which these first appear.
 std::vector<BucketFiles> GroupByBucket(const LiveFiles& live);
 
-/// Files of a primary-key bucket cut into sections whose key ranges do not touch, in key order; within a section in
-/// order of their least key. Source: paimon-format 6.3.
-Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& schema, std::vector<ManifestEntry> files);
+/// Files of a primary-key bucket cut into sections whose key ranges do not touch, in key order;
+/// within a section in order of their least key. Source: paimon-format 6.3.
+Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& schema,
+                                                            std::vector<ManifestEntry> files);
 
-/// Splits of one snapshot's files (paimon-format 6.3): raw where files can be read as they are. The splits of a
-/// primary-key bucket come in key order.
-Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& schemas, const LakeSchema& newest,
-                                          const LiveFiles& live, const PlanOptions& options);
+/// Splits of one snapshot's files (paimon-format 6.3): raw where files can be read as they are. The
+/// splits of a primary-key bucket come in key order.
+Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& schemas,
+                                          const LakeSchema& newest, const LiveFiles& live,
+                                          const PlanOptions& options);
 
 /// Whole path of a data file.
 std::string PathOf(const ManifestEntry& entry, const std::string& folder);

@@ -16,7 +16,8 @@ constexpr int kTypeDepthMax = 64;
 
 Json TypeToJson(const DataType& type);
 
-Json FieldToJson(int32_t id, const std::string& name, const DataType& type, const std::string& description) {
+Json FieldToJson(int32_t id, const std::string& name, const DataType& type,
+                 const std::string& description) {
   Json json{{"id", id}, {"name", name}, {"type", TypeToJson(type)}};
   if (!description.empty()) json["description"] = description;
   return json;
@@ -28,7 +29,9 @@ Json TypeToJson(const DataType& type) {
     case TypeKind::kArray:
       return Json{{"type", "ARRAY" + suffix}, {"element", TypeToJson(*type.element())}};
     case TypeKind::kMap:
-      return Json{{"type", "MAP" + suffix}, {"key", TypeToJson(*type.key())}, {"value", TypeToJson(*type.value())}};
+      return Json{{"type", "MAP" + suffix},
+                  {"key", TypeToJson(*type.key())},
+                  {"value", TypeToJson(*type.value())}};
     case TypeKind::kRow: {
       Json fields = Json::array();
       for (const types::RowField& field : type.fields()) {
@@ -47,14 +50,15 @@ Result<std::vector<types::RowField>> FieldsFromJson(const Json& json, int depth)
   if (!json.is_array()) return Corrupt("schema fields are not a list");
   std::vector<types::RowField> fields;
   for (const Json& item : json) {
-    if (!item.is_object() || !item.contains("id") || !item["id"].is_number_integer() || !item.contains("name") ||
-        !item["name"].is_string() || !item.contains("type")) {
+    if (!item.is_object() || !item.contains("id") || !item["id"].is_number_integer() ||
+        !item.contains("name") || !item["name"].is_string() || !item.contains("type")) {
       return Corrupt("schema field without id, name or type");
     }
     types::RowField field;
     field.name = item["name"].get<std::string>();
     field.field_id = item["id"].get<int32_t>();
-    if (item.contains("description") && item["description"].is_string()) field.description = item["description"];
+    if (item.contains("description") && item["description"].is_string())
+      field.description = item["description"];
     ASSIGN_OR_RAISE(field.type, TypeFromJson(item["type"], depth));
     fields.push_back(std::move(field));
   }
@@ -92,7 +96,8 @@ Result<DataTypePtr> ConstructedFromJson(const Json& json, int depth) {
 Result<DataTypePtr> TypeFromJson(const Json& json, int depth) {
   if (depth > kTypeDepthMax) return Corrupt("schema type is nested too deeply");
   if (json.is_string()) return ParseTypeText(json.get<std::string>());
-  if (!json.is_object() || !json.contains("type") || !json["type"].is_string()) return Corrupt("schema type has no text");
+  if (!json.is_object() || !json.contains("type") || !json["type"].is_string())
+    return Corrupt("schema type has no text");
   return ConstructedFromJson(json, depth);
 }
 
@@ -110,23 +115,27 @@ Result<Json> ParseDocument(std::string_view json) {
   Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return Corrupt("schema file is not a json object");
   for (const char* key : {"id", "highestFieldId"}) {
-    if (!document.contains(key) || !document[key].is_number_integer()) return Corrupt("schema without ", key);
+    if (!document.contains(key) || !document[key].is_number_integer())
+      return Corrupt("schema without ", key);
   }
   for (const char* key : {"fields", "options"}) {
     if (!document.contains(key)) return Corrupt("schema without ", key);
   }
-  if (!document["options"].is_object() || !document["fields"].is_array()) return Corrupt("schema with odd fields or options");
+  if (!document["options"].is_object() || !document["fields"].is_array())
+    return Corrupt("schema with odd fields or options");
   return document;
 }
 
 // "TIMESTAMP(3) WITH LOCAL TIME ZONE" taken apart.
 struct TypeWords {
-  std::string base;               // "TIMESTAMP"
-  std::vector<int32_t> numbers;   // {3}
-  std::string rest;               // "WITH LOCAL TIME ZONE"
+  std::string base;              // "TIMESTAMP"
+  std::vector<int32_t> numbers;  // {3}
+  std::string rest;              // "WITH LOCAL TIME ZONE"
   bool nullable = true;
   bool ok = true;
-  int32_t Number(size_t i, int32_t fallback) const { return i < numbers.size() ? numbers[i] : fallback; }
+  int32_t Number(size_t i, int32_t fallback) const {
+    return i < numbers.size() ? numbers[i] : fallback;
+  }
 };
 
 std::string Trim(std::string_view text) {
@@ -157,7 +166,8 @@ std::vector<int32_t> NumbersIn(std::string_view list, bool* ok) {
 
 TypeWords SplitType(std::string_view text) {
   std::string upper = Trim(text);
-  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::ranges::transform(upper, upper.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   TypeWords words;
   words.nullable = !StripSuffix(&upper, " NOT NULL");
   StripSuffix(&upper, " NULL");
@@ -179,13 +189,23 @@ TypeWords SplitType(std::string_view text) {
 
 DataTypePtr ScalarOf(const TypeWords& words) {
   static const std::map<std::string, TypeKind, std::less<>> kPlain = {
-      {"BOOLEAN", TypeKind::kBoolean},  {"TINYINT", TypeKind::kTinyInt},  {"SMALLINT", TypeKind::kSmallInt},
-      {"INT", TypeKind::kInteger},      {"INTEGER", TypeKind::kInteger},  {"BIGINT", TypeKind::kBigInt},
-      {"FLOAT", TypeKind::kFloat},      {"DOUBLE", TypeKind::kDouble},    {"DOUBLE PRECISION", TypeKind::kDouble},
-      {"DATE", TypeKind::kDate},        {"STRING", TypeKind::kString},    {"VARCHAR", TypeKind::kString},
-      {"BYTES", TypeKind::kBytes},      {"VARBINARY", TypeKind::kBytes}};
+      {"BOOLEAN", TypeKind::kBoolean},
+      {"TINYINT", TypeKind::kTinyInt},
+      {"SMALLINT", TypeKind::kSmallInt},
+      {"INT", TypeKind::kInteger},
+      {"INTEGER", TypeKind::kInteger},
+      {"BIGINT", TypeKind::kBigInt},
+      {"FLOAT", TypeKind::kFloat},
+      {"DOUBLE", TypeKind::kDouble},
+      {"DOUBLE PRECISION", TypeKind::kDouble},
+      {"DATE", TypeKind::kDate},
+      {"STRING", TypeKind::kString},
+      {"VARCHAR", TypeKind::kString},
+      {"BYTES", TypeKind::kBytes},
+      {"VARBINARY", TypeKind::kBytes}};
   const bool nullable = words.nullable;
-  if (const auto plain = kPlain.find(words.base); plain != kPlain.end()) return DataType::Of(plain->second, nullable);
+  if (const auto plain = kPlain.find(words.base); plain != kPlain.end())
+    return DataType::Of(plain->second, nullable);
   if (words.base == "CHAR") return DataType::Char(words.Number(0, 1), nullable);
   if (words.base == "BINARY") return DataType::Binary(words.Number(0, 1), nullable);
   if (words.base == "DECIMAL" || words.base == "NUMERIC" || words.base == "DEC") {
@@ -205,14 +225,17 @@ DataTypePtr ScalarOf(const TypeWords& words) {
 }  // namespace
 
 std::string TypeText(const DataType& type) {
-  const auto with = [](const char* name, int32_t number) { return std::string(name) + "(" + std::to_string(number) + ")"; };
+  const auto with = [](const char* name, int32_t number) {
+    return std::string(name) + "(" + std::to_string(number) + ")";
+  };
   switch (type.kind()) {
     case TypeKind::kChar:
       return with("CHAR", type.length());
     case TypeKind::kBinary:
       return with("BINARY", type.length());
     case TypeKind::kDecimal:
-      return "DECIMAL(" + std::to_string(type.precision()) + ", " + std::to_string(type.scale()) + ")";
+      return "DECIMAL(" + std::to_string(type.precision()) + ", " + std::to_string(type.scale()) +
+             ")";
     case TypeKind::kTime:
       return with("TIME", type.precision());
     case TypeKind::kTimestamp:
@@ -229,7 +252,8 @@ std::string TypeText(const DataType& type) {
 Result<DataTypePtr> ParseTypeText(std::string_view text) {
   const TypeWords words = SplitType(text);
   DataTypePtr type = words.ok ? ScalarOf(words) : nullptr;
-  if (type == nullptr) return Error(ErrorCode::kInvalidTable, "lake column type is not supported, type=", text);
+  if (type == nullptr)
+    return Error(ErrorCode::kInvalidTable, "lake column type is not supported, type=", text);
   return type;
 }
 
@@ -269,7 +293,8 @@ Result<LakeSchema> ParseSchema(std::string_view json) {
   schema.highest_field_id = document["highestFieldId"].get<int32_t>();
   ASSIGN_OR_RAISE(auto fields, FieldsFromJson(document["fields"], 0));
   for (types::RowField& field : fields) {
-    schema.columns.push_back({std::move(field.name), std::move(field.type), std::move(field.description), field.field_id});
+    schema.columns.push_back({std::move(field.name), std::move(field.type),
+                              std::move(field.description), field.field_id});
   }
   ASSIGN_OR_RAISE(schema.partition_keys, StringsOf(document, "partitionKeys"));
   ASSIGN_OR_RAISE(schema.primary_keys, StringsOf(document, "primaryKeys"));
@@ -282,8 +307,10 @@ Result<LakeSchema> ParseSchema(std::string_view json) {
     if (!value.is_string()) return Corrupt("schema option is not a string, option=", key);
     schema.options[key] = value.get<std::string>();
   }
-  if (document.contains("comment") && document["comment"].is_string()) schema.comment = document["comment"];
-  if (document.contains("timeMillis") && document["timeMillis"].is_number()) schema.time_ms = document["timeMillis"];
+  if (document.contains("comment") && document["comment"].is_string())
+    schema.comment = document["comment"];
+  if (document.contains("timeMillis") && document["timeMillis"].is_number())
+    schema.time_ms = document["timeMillis"];
   return schema;
 }
 

@@ -6,14 +6,17 @@
 
 namespace sluice::lake::paimon {
 
-/// Parse a `schema-N` file. VARCHAR(n) and VARBINARY(n) become STRING and BYTES, MULTISET a MAP to INT NOT NULL.
+/// Parse a `schema-N` file. VARCHAR(n) and VARBINARY(n) become STRING and BYTES, MULTISET a MAP to
+/// INT NOT NULL.
 ///
-/// Source: paimon-format 2. Errors: kCorruptRecord; kInvalidTable for a type we cannot hold (VARIANT, BLOB, VECTOR, …).
+/// Source: paimon-format 2. Errors: kCorruptRecord; kInvalidTable for a type we cannot hold
+/// (VARIANT, BLOB, VECTOR, …).
 Result<LakeSchema> ParseSchema(std::string_view json);
 /// The text of a `schema-N` file.
 std::string SchemaToJson(const LakeSchema& schema);
 
-/// What one ALTER changes. Everything else in the file stays as it is, also what we do not understand.
+/// What one ALTER changes. Everything else in the file stays as it is, also what we do not
+/// understand.
 struct SchemaEdit {
   int64_t id = 0;
   int64_t time_ms = 0;
@@ -21,15 +24,18 @@ struct SchemaEdit {
   std::map<std::string, std::string> set_options;
   std::vector<std::string> reset_options;
 };
-/// The next version of a schema file. New columns go to the end, in front of __bucket where it stands.
+/// The next version of a schema file. New columns go to the end, in front of __bucket where it
+/// stands.
 Result<std::string> EditSchemaJson(std::string_view json, const SchemaEdit& edit);
 
-/// Text of a scalar type, without nullability: "DECIMAL(10, 2)", "TIMESTAMP(3) WITH LOCAL TIME ZONE".
+/// Text of a scalar type, without nullability: "DECIMAL(10, 2)", "TIMESTAMP(3) WITH LOCAL TIME
+/// ZONE".
 std::string TypeText(const types::DataType& type);
 /// Parse the text of a scalar type, with or without NOT NULL.
 Result<types::DataTypePtr> ParseTypeText(std::string_view text);
 
-/// `type` with new ids for all fields of nested rows, each after the fields nested in it (paimon-format 2.2).
+/// `type` with new ids for all fields of nested rows, each after the fields nested in it
+/// (paimon-format 2.2).
 types::DataTypePtr AssignNestedIds(const types::DataTypePtr& type, int32_t* highest);
 /// Give ids to all columns: a column's own id comes before those nested in it.
 void AssignIds(std::vector<types::Column>* columns, int32_t* highest);

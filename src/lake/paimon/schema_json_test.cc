@@ -40,7 +40,8 @@ TEST(SchemaJsonTest, ParsesTypeTexts) {
   EXPECT_CODE(ErrorCode::kInvalidTable, ParseTypeText("DECIMAL(x, 2)"));
 }
 
-// Ids by Java's schema builder: a column before what is nested in it, a row's field behind what is nested in that.
+// Ids by Java's schema builder: a column before what is nested in it, a row's field behind what is
+// nested in that.
 TEST(SchemaJsonTest, AssignsIdsAsJavaDoes) {
   const auto inner = DataType::Row({{"x", DataType::Of(TypeKind::kInteger), ""}});
   std::vector<types::Column> columns{
@@ -62,8 +63,11 @@ TEST(SchemaJsonTest, AssignsIdsAsJavaDoes) {
 TEST(SchemaJsonTest, EditPutsColumnsBeforeTheSystemColumnsAndKeepsTheRest) {
   std::string text = Sample("pk_part/schema/schema-0");
   text.insert(text.find('{') + 1, "\"fromTheFuture\": [1],");
-  SchemaEdit edit{.id = 1, .time_ms = 5, .added = {{"extra", DataType::Of(TypeKind::kDouble), "new"}},
-                  .set_options = {{"fluss.k", "v"}}, .reset_options = {"fluss.bucket.num"}};
+  SchemaEdit edit{.id = 1,
+                  .time_ms = 5,
+                  .added = {{"extra", DataType::Of(TypeKind::kDouble), "new"}},
+                  .set_options = {{"fluss.k", "v"}},
+                  .reset_options = {"fluss.bucket.num"}};
   ASSERT_OK_AND_ASSIGN(const std::string edited, EditSchemaJson(text, edit));
   ASSERT_OK_AND_ASSIGN(const LakeSchema schema, ParseSchema(edited));
   EXPECT_EQ(schema.id, 1);
@@ -85,7 +89,8 @@ TEST(SchemaJsonTest, BrokenFilesAreErrors) {
 }
 
 TEST(SnapshotJsonTest, KeepsWhatJavaWrote) {
-  ASSERT_OK_AND_ASSIGN(const LakeSnapshot snapshot, ParseSnapshot(Sample("pk_all/snapshot/snapshot-3")));
+  ASSERT_OK_AND_ASSIGN(const LakeSnapshot snapshot,
+                       ParseSnapshot(Sample("pk_all/snapshot/snapshot-3")));
   EXPECT_EQ(snapshot.id, 3);
   EXPECT_EQ(snapshot.commit_kind, "APPEND");
   EXPECT_EQ(snapshot.commit_identifier, INT64_MAX);

@@ -6,7 +6,8 @@ namespace sluice::lake::paimon {
 
 Result<std::shared_ptr<const LakeSchema>> SchemaStore::Latest() {
   ASSIGN_OR_RAISE(const auto ids, Ids());
-  if (ids.empty()) return Error(ErrorCode::kTableNotExist, "lake table does not exist, path=", paths_.location());
+  if (ids.empty())
+    return Error(ErrorCode::kTableNotExist, "lake table does not exist, path=", paths_.location());
   return ById(ids.back());
 }
 
@@ -17,7 +18,8 @@ Result<std::shared_ptr<const LakeSchema>> SchemaStore::ById(int64_t id) {
   }
   const auto text = Text(id);
   if (!text.ok() && io::IsNotFound(text.status())) {
-    return Error(ErrorCode::kSchemaNotExist, "lake schema does not exist, path=", paths_.Schema(id));
+    return Error(ErrorCode::kSchemaNotExist,
+                 "lake schema does not exist, path=", paths_.Schema(id));
   }
   RETURN_NOT_OK(text.status());
   ASSIGN_OR_RAISE(LakeSchema parsed, ParseSchema(*text));

@@ -20,7 +20,9 @@ class SchemaStore {
   Result<std::shared_ptr<const LakeSchema>> Latest();
   /// Errors: kSchemaNotExist.
   Result<std::shared_ptr<const LakeSchema>> ById(int64_t id);
-  Result<std::vector<int64_t>> Ids() const { return ListIds(files_, paths_.SchemaFolder(), "schema-"); }
+  Result<std::vector<int64_t>> Ids() const {
+    return ListIds(files_, paths_.SchemaFolder(), "schema-");
+  }
   /// The text of a version.
   Result<std::string> Text(int64_t id) const { return files_.ReadFile(paths_.Schema(id)); }
 

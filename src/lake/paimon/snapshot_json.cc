@@ -15,7 +15,8 @@ std::optional<int64_t> LongOf(const Json& document, const char* key) {
 }
 
 std::string TextOf(const Json& document, const char* key) {
-  return document.contains(key) && document[key].is_string() ? document[key].get<std::string>() : "";
+  return document.contains(key) && document[key].is_string() ? document[key].get<std::string>()
+                                                             : "";
 }
 
 void PutIf(Json* document, const char* key, const std::optional<int64_t>& value) {
@@ -25,7 +26,9 @@ void PutIf(Json* document, const char* key, const std::string& value) {
   if (!value.empty()) (*document)[key] = value;
 }
 
-std::string Dump(const Json& document) { return document.dump(2, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 
@@ -67,7 +70,8 @@ Result<LakeSnapshot> ParseSnapshot(std::string_view json) {
 }
 
 std::string SnapshotToJson(const LakeSnapshot& snapshot) {
-  Json document{{"version", kSnapshotVersion}, {"id", snapshot.id}, {"schemaId", snapshot.schema_id}};
+  Json document{
+      {"version", kSnapshotVersion}, {"id", snapshot.id}, {"schemaId", snapshot.schema_id}};
   document["baseManifestList"] = snapshot.base_manifest_list;
   PutIf(&document, "baseManifestListSize", snapshot.base_manifest_list_bytes);
   document["deltaManifestList"] = snapshot.delta_manifest_list;
@@ -89,7 +93,9 @@ std::string SnapshotToJson(const LakeSnapshot& snapshot) {
   return Dump(document);
 }
 
-std::string ConsumerToJson(int64_t next_snapshot) { return Dump(Json{{"nextSnapshot", next_snapshot}}); }
+std::string ConsumerToJson(int64_t next_snapshot) {
+  return Dump(Json{{"nextSnapshot", next_snapshot}});
+}
 
 Result<int64_t> ParseConsumer(std::string_view json) {
   const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);

@@ -45,7 +45,8 @@ Result<std::optional<LakeSnapshot>> SnapshotStore::Find(int64_t id) const {
 Result<LakeSnapshot> SnapshotStore::Read(int64_t id) const {
   ASSIGN_OR_RAISE(auto snapshot, Find(id));
   if (!snapshot.has_value()) {
-    return Error(ErrorCode::kLakeSnapshotNotExist, "lake snapshot does not exist, table=", paths_.location(), " snapshot=", id);
+    return Error(ErrorCode::kLakeSnapshotNotExist,
+                 "lake snapshot does not exist, table=", paths_.location(), " snapshot=", id);
   }
   return std::move(*snapshot);
 }
@@ -66,7 +67,8 @@ Result<LakeSnapshot> SnapshotStore::AtTime(int64_t time_ms) const {
     }
   }
   if (!best.has_value()) {
-    return Error(ErrorCode::kLakeSnapshotNotExist, "no lake snapshot is as old as the time, table=", paths_.location(),
+    return Error(ErrorCode::kLakeSnapshotNotExist,
+                 "no lake snapshot is as old as the time, table=", paths_.location(),
                  " time_ms=", time_ms);
   }
   return std::move(*best);
@@ -82,12 +84,16 @@ Result<std::optional<LakeSnapshot>> SnapshotStore::NewestOf(std::string_view use
 }
 
 Result<bool> SnapshotStore::TryPut(const LakeSnapshot& snapshot) const {
-  ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, random_, paths_.Snapshot(snapshot.id), SnapshotToJson(snapshot)));
+  ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, random_, paths_.Snapshot(snapshot.id),
+                                                  SnapshotToJson(snapshot)));
   if (!put) return false;
   CRASH_POINT("lake.commit.before-latest-hint");
   // The snapshot counts from here on. A lost hint only makes readers list the folder.
-  const Status hinted = ReplaceFileAtomically(files_, random_, paths_.Latest(), std::to_string(snapshot.id));
-  if (!hinted.ok()) LogInfo("hint of the newest lake snapshot is not written path={} reason={}", paths_.Latest(), hinted.message());
+  const Status hinted =
+      ReplaceFileAtomically(files_, random_, paths_.Latest(), std::to_string(snapshot.id));
+  if (!hinted.ok())
+    LogInfo("hint of the newest lake snapshot is not written path={} reason={}", paths_.Latest(),
+            hinted.message());
   return true;
 }
 

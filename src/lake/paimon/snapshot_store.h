@@ -10,7 +10,8 @@
 
 namespace sluice::lake::paimon {
 
-/// The snapshot files of one table and their hints (paimon-format 1.3, 1.4). Holds no state of its own.
+/// The snapshot files of one table and their hints (paimon-format 1.3, 1.4). Holds no state of its
+/// own.
 ///
 /// Threads: any.
 class SnapshotStore {
@@ -21,7 +22,9 @@ class SnapshotStore {
   /// Newest snapshot id, nullopt when there is none.
   Result<std::optional<int64_t>> LatestId() const;
   /// All ids, ascending.
-  Result<std::vector<int64_t>> Ids() const { return ListIds(files_, paths_.SnapshotFolder(), "snapshot-"); }
+  Result<std::vector<int64_t>> Ids() const {
+    return ListIds(files_, paths_.SnapshotFolder(), "snapshot-");
+  }
   /// Errors: kLakeSnapshotNotExist.
   Result<LakeSnapshot> Read(int64_t id) const;
   /// nullopt when the file is not there.
@@ -30,10 +33,13 @@ class SnapshotStore {
   Result<LakeSnapshot> AtTime(int64_t time_ms) const;
   Result<std::optional<LakeSnapshot>> NewestOf(std::string_view user) const;
 
-  /// Put the snapshot in place unless its id is taken: false then. Durable on return, the LATEST hint too.
+  /// Put the snapshot in place unless its id is taken: false then. Durable on return, the LATEST
+  /// hint too.
   Result<bool> TryPut(const LakeSnapshot& snapshot) const;
   /// Set the EARLIEST hint.
-  Status PutEarliest(int64_t id) const { return ReplaceFileAtomically(files_, random_, paths_.Earliest(), std::to_string(id)); }
+  Status PutEarliest(int64_t id) const {
+    return ReplaceFileAtomically(files_, random_, paths_.Earliest(), std::to_string(id));
+  }
 
   // Consumers: the least next snapshot over all of them, nullopt when there are none.
   Result<std::optional<int64_t>> LeastConsumed() const;

@@ -14,8 +14,9 @@
 namespace sluice::lake::paimon {
 namespace {
 
-// Each column becomes: 0 for NULL (NULLs first), or 1 and its value: numbers big-endian with the sign bit flipped,
-// bytes with 00 written as 00 FF and 00 00 at the end, so that no key is the front part of another.
+// Each column becomes: 0 for NULL (NULLs first), or 1 and its value: numbers big-endian with the
+// sign bit flipped, bytes with 00 written as 00 FF and 00 00 at the end, so that no key is the
+// front part of another.
 constexpr char kNullMark = 0;
 constexpr char kValueMark = 1;
 
@@ -72,15 +73,18 @@ Result<Appender> AppenderFor(const arrow::DataType& type) {
       return &AppendNumber<arrow::TimestampArray>;
     case arrow::Type::FLOAT:
       return +[](const arrow::Array& array, int64_t row, std::string* out) {
-        AppendFloating<float, uint32_t>(out, static_cast<const arrow::FloatArray&>(array).Value(row));
+        AppendFloating<float, uint32_t>(out,
+                                        static_cast<const arrow::FloatArray&>(array).Value(row));
       };
     case arrow::Type::DOUBLE:
       return +[](const arrow::Array& array, int64_t row, std::string* out) {
-        AppendFloating<double, uint64_t>(out, static_cast<const arrow::DoubleArray&>(array).Value(row));
+        AppendFloating<double, uint64_t>(out,
+                                         static_cast<const arrow::DoubleArray&>(array).Value(row));
       };
     case arrow::Type::DECIMAL128:
       return +[](const arrow::Array& array, int64_t row, std::string* out) {
-        const arrow::Decimal128 value(static_cast<const arrow::Decimal128Array&>(array).GetValue(row));
+        const arrow::Decimal128 value(
+            static_cast<const arrow::Decimal128Array&>(array).GetValue(row));
         AppendOrdered(out, value.high_bits());
         AppendBe(out, value.low_bits());
       };
@@ -90,7 +94,8 @@ Result<Appender> AppenderFor(const arrow::DataType& type) {
         AppendBytes(out, static_cast<const arrow::BinaryArray&>(array).GetView(row));
       };
     default:
-      return Error(ErrorCode::kInvalidTable, "type cannot be part of a key, type=", type.ToString());
+      return Error(ErrorCode::kInvalidTable,
+                   "type cannot be part of a key, type=", type.ToString());
   }
 }
 
@@ -120,7 +125,8 @@ Status SortKeys::Append(const std::vector<std::shared_ptr<arrow::Array>>& column
   return Status::OK();
 }
 
-Result<SortKeys> SortKeysOfRows(const std::vector<types::DataTypePtr>& types, std::span<const std::string_view> rows) {
+Result<SortKeys> SortKeysOfRows(const std::vector<types::DataTypePtr>& types,
+                                std::span<const std::string_view> rows) {
   std::vector<types::DataTypePtr> row_types;
   for (const auto& type : types) row_types.push_back(RowType(*type));
   std::vector<std::string_view> bodies;
@@ -133,7 +139,8 @@ Result<SortKeys> SortKeysOfRows(const std::vector<types::DataTypePtr>& types, st
   ASSIGN_OR_RAISE(const auto batch, types::DecodeBinaryRows(row_types, bodies));
   std::vector<std::shared_ptr<arrow::Array>> columns;
   for (size_t i = 0; i < types.size(); ++i) {
-    ASSIGN_OR_RAISE(auto column, Conform(batch->column(static_cast<int>(i)), FileArrowType(*types[i])));
+    ASSIGN_OR_RAISE(auto column,
+                    Conform(batch->column(static_cast<int>(i)), FileArrowType(*types[i])));
     columns.push_back(std::move(column));
   }
   SortKeys keys;
@@ -143,11 +150,13 @@ Result<SortKeys> SortKeysOfRows(const std::vector<types::DataTypePtr>& types, st
 
 std::vector<uint32_t> SortedRows(const SortKeys& keys) {
   struct Item {
-    uint64_t prefix;  // The key's first eight bytes decide most comparisons without a look at the rest.
+    uint64_t
+        prefix;  // The key's first eight bytes decide most comparisons without a look at the rest.
     uint32_t row;
   };
   std::vector<Item> items(keys.size());
-  for (size_t i = 0; i < items.size(); ++i) items[i] = {PrefixOf(keys[i]), static_cast<uint32_t>(i)};
+  for (size_t i = 0; i < items.size(); ++i)
+    items[i] = {PrefixOf(keys[i]), static_cast<uint32_t>(i)};
   std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
     if (a.prefix != b.prefix) return a.prefix < b.prefix;
     const int order = keys[a.row].compare(keys[b.row]);

@@ -11,7 +11,8 @@
 
 namespace sluice::lake::paimon {
 
-/// Keys of many rows as byte strings whose order is Paimon's key order (paimon-format 6.1): comparing them is memcmp.
+/// Keys of many rows as byte strings whose order is Paimon's key order (paimon-format 6.1):
+/// comparing them is memcmp.
 class SortKeys {
  public:
   std::string_view operator[](size_t row) const {
@@ -31,7 +32,8 @@ class SortKeys {
 };
 
 /// Sort keys of serialized rows (manifest keys, arity in front), for columns of these types.
-Result<SortKeys> SortKeysOfRows(const std::vector<types::DataTypePtr>& types, std::span<const std::string_view> rows);
+Result<SortKeys> SortKeysOfRows(const std::vector<types::DataTypePtr>& types,
+                                std::span<const std::string_view> rows);
 
 /// Row numbers in key order; equal keys stay in row order.
 std::vector<uint32_t> SortedRows(const SortKeys& keys);

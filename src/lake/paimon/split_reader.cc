@@ -14,15 +14,16 @@ constexpr int64_t kMergeBatchRows = 8 * 1024;
 std::shared_ptr<arrow::Schema> SchemaOf(const std::vector<types::Column>& columns) {
   arrow::FieldVector fields;
   for (const types::Column& column : columns) {
-    fields.push_back(arrow::field(column.name, LakeArrowType(*column.type), column.type->nullable()));
+    fields.push_back(
+        arrow::field(column.name, LakeArrowType(*column.type), column.type->nullable()));
   }
   return arrow::schema(fields);
 }
 
 class RawReader : public LakeReader {
  public:
-  RawReader(const ReadContext& context, std::shared_ptr<const LakeSchema> newest, const LakeSplit& split,
-            std::vector<types::Column> columns)
+  RawReader(const ReadContext& context, std::shared_ptr<const LakeSchema> newest,
+            const LakeSplit& split, std::vector<types::Column> columns)
       : context_(context),
         newest_(std::move(newest)),
         detail_(std::static_pointer_cast<const SplitDetail>(split.detail)),
@@ -36,11 +37,13 @@ class RawReader : public LakeReader {
       if (file_ == nullptr) {
         if (next_file_ == detail_->files.size()) return nullptr;
         const ManifestEntry& entry = detail_->files[next_file_++];
-        ASSIGN_OR_RAISE(file_, FileRowsReader::Open(context_, *newest_, columns_, entry, PathOf(entry, detail_->folder),
+        ASSIGN_OR_RAISE(file_, FileRowsReader::Open(context_, *newest_, columns_, entry,
+                                                    PathOf(entry, detail_->folder),
                                                     /*with_keys=*/false, kRawBatchRows));
       }
       ASSIGN_OR_RAISE(const auto rows, file_->Next());
-      if (rows != nullptr) return arrow::RecordBatch::Make(schema_, rows->count, std::move(rows->columns));
+      if (rows != nullptr)
+        return arrow::RecordBatch::Make(schema_, rows->count, std::move(rows->columns));
       file_.reset();
     }
   }
@@ -74,22 +77,28 @@ class MergedReader : public LakeReader {
 
 }  // namespace
 
-Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context, std::shared_ptr<const LakeSchema> newest,
-                                                    const LakeSplit& split, std::vector<types::Column> columns) {
-  if (split.raw) return std::make_unique<RawReader>(context, std::move(newest), split, std::move(columns));
+Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context,
+                                                    std::shared_ptr<const LakeSchema> newest,
+                                                    const LakeSplit& split,
+                                                    std::vector<types::Column> columns) {
+  if (split.raw)
+    return std::make_unique<RawReader>(context, std::move(newest), split, std::move(columns));
   const std::string engine = newest->Option("merge-engine", "deduplicate");
   if (engine != "deduplicate" || !newest->Option("sequence.field").empty()) {
-    return Error(ErrorCode::kInvalidTable, "lake table merges in a way that is not supported, merge-engine=", engine,
+    return Error(ErrorCode::kInvalidTable,
+                 "lake table merges in a way that is not supported, merge-engine=", engine,
                  " sequence.field=", newest->Option("sequence.field"));
   }
   const auto& detail = *static_cast<const SplitDetail*>(split.detail.get());
   std::vector<std::unique_ptr<FileRowsReader>> files;
   for (const ManifestEntry& entry : detail.files) {
-    ASSIGN_OR_RAISE(auto file, FileRowsReader::Open(context, *newest, columns, entry, PathOf(entry, detail.folder),
+    ASSIGN_OR_RAISE(auto file, FileRowsReader::Open(context, *newest, columns, entry,
+                                                    PathOf(entry, detail.folder),
                                                     /*with_keys=*/true, kMergeBatchRows));
     files.push_back(std::move(file));
   }
-  return std::make_unique<MergedReader>(columns, std::make_unique<MergeReader>(std::move(files), /*drop_deleted=*/true));
+  return std::make_unique<MergedReader>(
+      columns, std::make_unique<MergeReader>(std::move(files), /*drop_deleted=*/true));
 }
 
 }  // namespace sluice::lake::paimon

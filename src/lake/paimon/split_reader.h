@@ -8,7 +8,9 @@
 namespace sluice::lake::paimon {
 
 /// Reader of one split: raw files one after another, others merged, deleted rows left out.
-Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context, std::shared_ptr<const LakeSchema> newest,
-                                                    const LakeSplit& split, std::vector<types::Column> columns);
+Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context,
+                                                    std::shared_ptr<const LakeSchema> newest,
+                                                    const LakeSplit& split,
+                                                    std::vector<types::Column> columns);
 
 }  // namespace sluice::lake::paimon

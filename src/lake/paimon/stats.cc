@@ -35,13 +35,15 @@ void AppendUtf8(std::string* out, uint32_t point) {
   const int tail = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
   constexpr uint8_t kLeads[] = {0, 0xc0, 0xe0, 0xf0};
   out->push_back(static_cast<char>(kLeads[tail] | point >> (6 * tail)));
-  for (int i = tail - 1; i >= 0; --i) out->push_back(static_cast<char>(0x80 | (point >> (6 * i) & 0x3f)));
+  for (int i = tail - 1; i >= 0; --i)
+    out->push_back(static_cast<char>(0x80 | (point >> (6 * i) & 0x3f)));
 }
 
 uint32_t DecodeUtf8(std::string_view character) {
   const auto lead = static_cast<uint8_t>(character[0]);
   uint32_t point = character.size() == 1 ? lead : lead & (0xff >> (character.size() + 1));
-  for (size_t i = 1; i < character.size(); ++i) point = point << 6 | (static_cast<uint8_t>(character[i]) & 0x3f);
+  for (size_t i = 1; i < character.size(); ++i)
+    point = point << 6 | (static_cast<uint8_t>(character[i]) & 0x3f);
   return point;
 }
 
@@ -73,11 +75,13 @@ std::optional<std::string> IncrementBytes(std::string text) {
 // An array of one fixed-width value.
 template <typename T>
 std::shared_ptr<arrow::Array> OneOf(const std::shared_ptr<arrow::DataType>& type, T value) {
-  auto buffer = arrow::Buffer::FromString(std::string(reinterpret_cast<const char*>(&value), sizeof(T)));
+  auto buffer =
+      arrow::Buffer::FromString(std::string(reinterpret_cast<const char*>(&value), sizeof(T)));
   return arrow::MakeArray(arrow::ArrayData::Make(type, 1, {nullptr, std::move(buffer)}, 0));
 }
 
-std::shared_ptr<arrow::Array> OneInteger(const std::shared_ptr<arrow::DataType>& type, int64_t value) {
+std::shared_ptr<arrow::Array> OneInteger(const std::shared_ptr<arrow::DataType>& type,
+                                         int64_t value) {
   switch (type->byte_width()) {
     case 1:
       return OneOf(type, static_cast<int8_t>(value));
@@ -90,13 +94,17 @@ std::shared_ptr<arrow::Array> OneInteger(const std::shared_ptr<arrow::DataType>&
   }
 }
 
-Result<std::shared_ptr<arrow::Array>> OneBytes(const std::shared_ptr<arrow::DataType>& type, const std::string& value) {
+Result<std::shared_ptr<arrow::Array>> OneBytes(const std::shared_ptr<arrow::DataType>& type,
+                                               const std::string& value) {
   const auto buffer = arrow::Buffer::FromString(value);
-  if (type->id() == arrow::Type::STRING) return arrow::MakeArrayFromScalar(arrow::StringScalar(buffer), 1);
+  if (type->id() == arrow::Type::STRING)
+    return arrow::MakeArrayFromScalar(arrow::StringScalar(buffer), 1);
   return arrow::MakeArrayFromScalar(arrow::BinaryScalar(buffer), 1);
 }
 
-bool IsText(const types::DataType& type) { return type.kind() == TypeKind::kString || type.kind() == TypeKind::kChar; }
+bool IsText(const types::DataType& type) {
+  return type.kind() == TypeKind::kString || type.kind() == TypeKind::kChar;
+}
 
 }  // namespace
 
@@ -215,26 +223,34 @@ void ColumnStats::Update(const arrow::Array& array) {
   seen_ = true;
 }
 
-Result<std::pair<std::shared_ptr<arrow::Array>, std::shared_ptr<arrow::Array>>> ColumnStats::MinMax(size_t truncate) const {
+Result<std::pair<std::shared_ptr<arrow::Array>, std::shared_ptr<arrow::Array>>> ColumnStats::MinMax(
+    size_t truncate) const {
   const auto type = FileArrowType(*type_);
-  const auto pair = [](auto least, auto greatest) { return std::make_pair(std::move(least), std::move(greatest)); };
+  const auto pair = [](auto least, auto greatest) {
+    return std::make_pair(std::move(least), std::move(greatest));
+  };
   ASSIGN_OR_RAISE(const auto null, arrow::MakeArrayOfNull(type, 1));
   if (!seen_ || unknown_) return pair(null, null);
   switch (type->id()) {
     case arrow::Type::BOOL:
-      return pair(std::shared_ptr<arrow::Array>(OneOf(type, static_cast<uint8_t>(bounds_.min_integer))),
-                  std::shared_ptr<arrow::Array>(OneOf(type, static_cast<uint8_t>(bounds_.max_integer))));
+      return pair(
+          std::shared_ptr<arrow::Array>(OneOf(type, static_cast<uint8_t>(bounds_.min_integer))),
+          std::shared_ptr<arrow::Array>(OneOf(type, static_cast<uint8_t>(bounds_.max_integer))));
     case arrow::Type::FLOAT:
-      return pair(OneOf(type, static_cast<float>(bounds_.min_real)), OneOf(type, static_cast<float>(bounds_.max_real)));
+      return pair(OneOf(type, static_cast<float>(bounds_.min_real)),
+                  OneOf(type, static_cast<float>(bounds_.max_real)));
     case arrow::Type::DOUBLE:
       return pair(OneOf(type, bounds_.min_real), OneOf(type, bounds_.max_real));
     case arrow::Type::DECIMAL128:
-      return pair(OneOf(type, bounds_.min_decimal.ToBytes()), OneOf(type, bounds_.max_decimal.ToBytes()));
+      return pair(OneOf(type, bounds_.min_decimal.ToBytes()),
+                  OneOf(type, bounds_.max_decimal.ToBytes()));
     case arrow::Type::STRING:
     case arrow::Type::BINARY: {
-      const std::optional<std::string> greatest = TruncateUp(bounds_.max_bytes, truncate, IsText(*type_));
+      const std::optional<std::string> greatest =
+          TruncateUp(bounds_.max_bytes, truncate, IsText(*type_));
       if (!greatest.has_value()) return pair(null, null);
-      ASSIGN_OR_RAISE(auto low, OneBytes(type, TruncateDown(bounds_.min_bytes, truncate, IsText(*type_))));
+      ASSIGN_OR_RAISE(auto low,
+                      OneBytes(type, TruncateDown(bounds_.min_bytes, truncate, IsText(*type_))));
       ASSIGN_OR_RAISE(auto high, OneBytes(type, *greatest));
       return pair(std::move(low), std::move(high));
     }

@@ -18,9 +18,11 @@ class ColumnStats {
 
   void Update(const arrow::Array& array);
   int64_t null_count() const { return null_count_; }
-  /// The least (greatest) value as a file-form array of length one, cut to `truncate` characters or bytes; NULL when
-  /// there is none or the type has no order. Of a pair either both are known or none.
-  Result<std::pair<std::shared_ptr<arrow::Array>, std::shared_ptr<arrow::Array>>> MinMax(size_t truncate) const;
+  /// The least (greatest) value as a file-form array of length one, cut to `truncate` characters or
+  /// bytes; NULL when there is none or the type has no order. Of a pair either both are known or
+  /// none.
+  Result<std::pair<std::shared_ptr<arrow::Array>, std::shared_ptr<arrow::Array>>> MinMax(
+      size_t truncate) const;
 
  private:
   struct Bounds {
@@ -56,8 +58,8 @@ class StatsCollector {
   std::vector<ColumnStats> columns_;
 };
 
-// Bounds of texts cut to `size` characters (UTF-8) or bytes. The upper one grows at its last place so that it stays
-// above the whole text; nullopt when that is impossible.
+// Bounds of texts cut to `size` characters (UTF-8) or bytes. The upper one grows at its last place
+// so that it stays above the whole text; nullopt when that is impossible.
 std::string TruncateDown(std::string_view text, size_t size, bool utf8);
 std::optional<std::string> TruncateUp(std::string_view text, size_t size, bool utf8);
 

@@ -19,26 +19,51 @@ using types::DataType;
 using types::TypeKind;
 
 Column Make(const char* name, types::DataTypePtr type) { return {name, std::move(type), "", -1}; }
-Column Long(const char* name, bool nullable = false) { return Make(name, DataType::Of(TypeKind::kBigInt, nullable)); }
-Column Text(const char* name, bool nullable = false) { return Make(name, DataType::Of(TypeKind::kString, nullable)); }
+Column Long(const char* name, bool nullable = false) {
+  return Make(name, DataType::Of(TypeKind::kBigInt, nullable));
+}
+Column Text(const char* name, bool nullable = false) {
+  return Make(name, DataType::Of(TypeKind::kString, nullable));
+}
 Column Int(const char* name) { return Make(name, DataType::Of(TypeKind::kInteger, false)); }
-Column Time(const char* name, bool nullable = false) { return Make(name, DataType::Timestamp(3, nullable)); }
+Column Time(const char* name, bool nullable = false) {
+  return Make(name, DataType::Timestamp(3, nullable));
+}
 
 std::vector<Column> SnapshotColumns() {
-  return {Long("snapshot_id"), Long("schema_id"), Text("commit_user"), Long("commit_identifier"), Text("commit_kind"),
-          Time("commit_time"), Text("base_manifest_list"), Text("delta_manifest_list"),
-          Text("changelog_manifest_list", true), Long("total_record_count", true), Long("delta_record_count", true),
-          Long("changelog_record_count", true), Long("watermark", true), Long("next_row_id", true)};
+  return {Long("snapshot_id"),
+          Long("schema_id"),
+          Text("commit_user"),
+          Long("commit_identifier"),
+          Text("commit_kind"),
+          Time("commit_time"),
+          Text("base_manifest_list"),
+          Text("delta_manifest_list"),
+          Text("changelog_manifest_list", true),
+          Long("total_record_count", true),
+          Long("delta_record_count", true),
+          Long("changelog_record_count", true),
+          Long("watermark", true),
+          Long("next_row_id", true)};
 }
 std::vector<Column> SchemaColumns() {
-  return {Long("schema_id"), Text("fields"), Text("partition_keys"), Text("primary_keys"), Text("options"),
-          Text("comment", true), Time("update_time")};
+  return {Long("schema_id"), Text("fields"),        Text("partition_keys"), Text("primary_keys"),
+          Text("options"),   Text("comment", true), Time("update_time")};
 }
 std::vector<Column> OptionColumns() { return {Text("key"), Text("value")}; }
 std::vector<Column> FileColumns() {
-  return {Text("partition", true), Int("bucket"), Text("file_path"), Text("file_format"), Long("schema_id"),
-          Int("level"), Long("record_count"), Long("file_size_in_bytes"), Long("min_sequence_number", true),
-          Long("max_sequence_number", true), Time("creation_time", true), Long("deleteRowCount", true)};
+  return {Text("partition", true),
+          Int("bucket"),
+          Text("file_path"),
+          Text("file_format"),
+          Long("schema_id"),
+          Int("level"),
+          Long("record_count"),
+          Long("file_size_in_bytes"),
+          Long("min_sequence_number", true),
+          Long("max_sequence_number", true),
+          Time("creation_time", true),
+          Long("deleteRowCount", true)};
 }
 
 }  // namespace
@@ -60,10 +85,12 @@ class TableRows {
   explicit TableRows(std::string_view name) : columns_(SystemTableColumns(name).ValueOrDie()) {
     arrow::FieldVector fields;
     for (const types::Column& column : columns_) {
-      fields.push_back(arrow::field(column.name, LakeArrowType(*column.type), column.type->nullable()));
+      fields.push_back(
+          arrow::field(column.name, LakeArrowType(*column.type), column.type->nullable()));
     }
     schema_ = arrow::schema(fields);
-    for (const auto& field : fields) builders_.push_back(arrow::MakeBuilder(field->type()).ValueOrDie());
+    for (const auto& field : fields)
+      builders_.push_back(arrow::MakeBuilder(field->type()).ValueOrDie());
   }
 
   TableRows& Add(const std::optional<int64_t>& value) {
@@ -71,7 +98,8 @@ class TableRows {
     if (!value.has_value()) return Keep(builder.AppendNull());
     switch (builder.type()->id()) {
       case arrow::Type::INT32:
-        return Keep(static_cast<arrow::Int32Builder&>(builder).Append(static_cast<int32_t>(*value)));
+        return Keep(
+            static_cast<arrow::Int32Builder&>(builder).Append(static_cast<int32_t>(*value)));
       case arrow::Type::TIMESTAMP:
         return Keep(static_cast<arrow::TimestampBuilder&>(builder).Append(*value));
       default:
@@ -82,7 +110,9 @@ class TableRows {
   TableRows& Add(const std::string& value) {
     return Keep(static_cast<arrow::StringBuilder&>(Builder()).Append(value));
   }
-  TableRows& AddOrNull(const std::string& value) { return value.empty() ? Keep(Builder().AppendNull()) : Add(value); }
+  TableRows& AddOrNull(const std::string& value) {
+    return value.empty() ? Keep(Builder().AppendNull()) : Add(value);
+  }
 
   Result<std::shared_ptr<arrow::RecordBatch>> Finish() {
     RETURN_NOT_OK(status_);
@@ -116,7 +146,8 @@ std::string JsonText(const std::string& document, const char* key) {
 
 std::string PartitionCell(const std::vector<std::optional<std::string>>& values) {
   std::string text = "{";
-  for (size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + values[i].value_or("null");
+  for (size_t i = 0; i < values.size(); ++i)
+    text += (i == 0 ? "" : ", ") + values[i].value_or("null");
   return text + "}";
 }
 
@@ -143,8 +174,13 @@ Result<std::shared_ptr<arrow::RecordBatch>> SchemasTable(SchemaStore& schemas) {
   for (const int64_t id : ids) {
     ASSIGN_OR_RAISE(const std::string text, schemas.Text(id));
     ASSIGN_OR_RAISE(const auto schema, schemas.ById(id));
-    rows.Add(id).Add(JsonText(text, "fields")).Add(JsonText(text, "partitionKeys")).Add(JsonText(text, "primaryKeys"));
-    rows.Add(JsonText(text, "options")).AddOrNull(schema->comment).Add(LocalWallClockMs(schema->time_ms));
+    rows.Add(id)
+        .Add(JsonText(text, "fields"))
+        .Add(JsonText(text, "partitionKeys"))
+        .Add(JsonText(text, "primaryKeys"));
+    rows.Add(JsonText(text, "options"))
+        .AddOrNull(schema->comment)
+        .Add(LocalWallClockMs(schema->time_ms));
   }
   return rows.Finish();
 }
@@ -155,7 +191,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> OptionsTable(const LakeSchema& schem
   return rows.Finish();
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> FilesTable(const TablePaths& paths, const LakeSchema& schema,
+Result<std::shared_ptr<arrow::RecordBatch>> FilesTable(const TablePaths& paths,
+                                                       const LakeSchema& schema,
                                                        const LiveFiles& live) {
   TableRows rows("files");
   const auto types = TypesOf(schema, schema.partition_keys);
@@ -163,8 +200,14 @@ Result<std::shared_ptr<arrow::RecordBatch>> FilesTable(const TablePaths& paths, 
     ASSIGN_OR_RAISE(const auto partition, PartitionTexts(types, entry.partition));
     ASSIGN_OR_RAISE(const std::string folder, PartitionFolder(schema, entry.partition));
     const std::string path = PathOf(entry, paths.Bucket(folder, entry.bucket));
-    rows.Add(PartitionCell(partition)).Add(entry.bucket).Add(path).Add(path.substr(path.rfind('.') + 1));
-    rows.Add(entry.file.schema_id).Add(entry.file.level).Add(entry.file.row_count).Add(entry.file.size_bytes);
+    rows.Add(PartitionCell(partition))
+        .Add(entry.bucket)
+        .Add(path)
+        .Add(path.substr(path.rfind('.') + 1));
+    rows.Add(entry.file.schema_id)
+        .Add(entry.file.level)
+        .Add(entry.file.row_count)
+        .Add(entry.file.size_bytes);
     rows.Add(entry.file.min_sequence).Add(entry.file.max_sequence).Add(entry.file.creation_time_ms);
     rows.Add(entry.file.delete_row_count);
   }

@@ -14,7 +14,8 @@ namespace sluice::lake::paimon {
 Result<std::shared_ptr<arrow::RecordBatch>> SnapshotsTable(const SnapshotStore& snapshots);
 Result<std::shared_ptr<arrow::RecordBatch>> SchemasTable(SchemaStore& schemas);
 Result<std::shared_ptr<arrow::RecordBatch>> OptionsTable(const LakeSchema& schema);
-Result<std::shared_ptr<arrow::RecordBatch>> FilesTable(const TablePaths& paths, const LakeSchema& schema,
+Result<std::shared_ptr<arrow::RecordBatch>> FilesTable(const TablePaths& paths,
+                                                       const LakeSchema& schema,
                                                        const LiveFiles& live);
 
 }  // namespace sluice::lake::paimon

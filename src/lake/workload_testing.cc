@@ -1,9 +1,8 @@
-#include "lake/lake_workload.h"
+#include "lake/workload_testing.h"
 
 #include <arrow/array.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/record_batch.h>
-
 #include <fmt/format.h>
 
 #include "types/row.h"
@@ -15,13 +14,15 @@ constexpr int64_t kBatchRows = 7;  // Small, so that a round has several batches
 
 Result<std::shared_ptr<arrow::RecordBatch>> Pick(const std::shared_ptr<arrow::RecordBatch>& batch,
                                                  const std::vector<int32_t>& rows) {
-  arrow::Int32Array indices(static_cast<int64_t>(rows.size()), arrow::Buffer::Wrap(rows.data(), rows.size()));
+  arrow::Int32Array indices(static_cast<int64_t>(rows.size()),
+                            arrow::Buffer::Wrap(rows.data(), rows.size()));
   arrow::ArrayVector columns;
   for (const auto& column : batch->columns()) {
     ASSIGN_OR_RAISE(auto taken, arrow::compute::Take(*column, indices));
     columns.push_back(std::move(taken));
   }
-  return arrow::RecordBatch::Make(batch->schema(), static_cast<int64_t>(rows.size()), std::move(columns));
+  return arrow::RecordBatch::Make(batch->schema(), static_cast<int64_t>(rows.size()),
+                                  std::move(columns));
 }
 
 std::string MomentOf(int64_t timestamp_ms) {
@@ -29,27 +30,32 @@ std::string MomentOf(int64_t timestamp_ms) {
       std::chrono::sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(timestamp_ms))));
   const int64_t of_day = timestamp_ms % 86'400'000;
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), of_day / 3'600'000,
-                     of_day / 60'000 % 60, of_day / 1000 % 60, of_day % 1000);
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     of_day / 3'600'000, of_day / 60'000 % 60, of_day / 1000 % 60, of_day % 1000);
 }
 
 }  // namespace
 
-types::TableDescriptor AllTypesTable(bool primary_key, bool bucket_key, bool partitioned, int32_t buckets, bool with_nested) {
+types::TableDescriptor AllTypesTable(bool primary_key, bool bucket_key, bool partitioned,
+                                     int32_t buckets, bool with_nested) {
   types::TableDescriptor descriptor;
   descriptor.schema.columns = AllTypeColumns(with_nested);
   if (partitioned) {
-    descriptor.schema.columns.push_back({"dt", types::DataType::Of(types::TypeKind::kString, !primary_key), ""});
+    descriptor.schema.columns.push_back(
+        {"dt", types::DataType::Of(types::TypeKind::kString, !primary_key), ""});
     descriptor.partition_keys = {"dt"};
   }
-  if (primary_key) descriptor.schema.primary_key = partitioned ? std::vector<std::string>{"id", "dt"} : std::vector<std::string>{"id"};
+  if (primary_key)
+    descriptor.schema.primary_key =
+        partitioned ? std::vector<std::string>{"id", "dt"} : std::vector<std::string>{"id"};
   if (bucket_key) descriptor.bucket_keys = {"id"};
   descriptor.bucket_count = buckets;
   descriptor.properties = {{"table.datalake.enabled", "true"}, {"table.datalake.freshness", "5s"}};
   return descriptor;
 }
 
-Result<std::unique_ptr<LakeWorkload>> LakeWorkload::Create(LakeCatalog* catalog, Options options, uint64_t seed) {
+Result<std::unique_ptr<LakeWorkload>> LakeWorkload::Create(LakeCatalog* catalog, Options options,
+                                                           uint64_t seed) {
   RETURN_NOT_OK(catalog->CreateTable(options.path, options.descriptor, /*must_be_empty=*/true));
   std::unique_ptr<LakeWorkload> workload(new LakeWorkload(catalog, std::move(options), seed));
   RETURN_NOT_OK(workload->Reopen());
@@ -69,23 +75,27 @@ Result<std::vector<int32_t>> LakeWorkload::BucketsOf(const arrow::RecordBatch& r
     for (size_t i = 0; i < buckets.size(); ++i) buckets[i] = static_cast<int32_t>(i) % count;
     return buckets;
   }
-  ASSIGN_OR_RAISE(const auto encoder, types::KeyEncoder::Make(types::KeyFormat::kPaimon,
-                                                              {options_.descriptor.schema.columns[0].type}, true));
+  ASSIGN_OR_RAISE(const auto encoder,
+                  types::KeyEncoder::Make(types::KeyFormat::kPaimon,
+                                          {options_.descriptor.schema.columns[0].type}, true));
   std::vector<std::string> keys;
   const std::vector<int> positions{0};
   RETURN_NOT_OK(encoder.Encode(rows, positions, &keys));
-  for (size_t i = 0; i < buckets.size(); ++i) buckets[i] = types::BucketOf("paimon", keys[i], count);
+  for (size_t i = 0; i < buckets.size(); ++i)
+    buckets[i] = types::BucketOf("paimon", keys[i], count);
   return buckets;
 }
 
-void LakeWorkload::Apply(const std::string& partition, int32_t bucket, const arrow::RecordBatch& rows, int64_t base_offset,
-                         int64_t timestamp_ms, std::vector<RowKind>* kinds) {
+void LakeWorkload::Apply(const std::string& partition, int32_t bucket,
+                         const arrow::RecordBatch& rows, int64_t base_offset, int64_t timestamp_ms,
+                         std::vector<RowKind>* kinds) {
   const std::vector<std::string> lines = JsonLines(rows, options_.descriptor.schema.columns);
   const auto& ids = static_cast<const arrow::Int32Array&>(*rows.column(0));
   for (int64_t i = 0; i < rows.num_rows(); ++i) {
     std::string line = lines[static_cast<size_t>(i)];
     line.back() = ',';
-    line += fmt::format("\"__bucket\":{},\"__offset\":{},\"__timestamp\":\"{}\"}}", bucket, base_offset + i, MomentOf(timestamp_ms));
+    line += fmt::format("\"__bucket\":{},\"__offset\":{},\"__timestamp\":\"{}\"}}", bucket,
+                        base_offset + i, MomentOf(timestamp_ms));
     ++changes_;
     if (!options_.descriptor.has_primary_key()) {
       kinds->push_back(RowKind::kInsert);
@@ -126,10 +136,14 @@ Status LakeWorkload::WriteBucket(const std::string& partition, int32_t bucket,
 Result<int64_t> LakeWorkload::Round(int64_t rows) {
   std::vector<std::unique_ptr<PreparedFiles>> prepared;
   const std::vector<std::string> partitions =
-      options_.descriptor.partitioned() ? std::vector<std::string>{"2026-01-01", "2026-01-02"} : std::vector<std::string>{""};
+      options_.descriptor.partitioned() ? std::vector<std::string>{"2026-01-01", "2026-01-02"}
+                                        : std::vector<std::string>{""};
   for (const std::string& partition : partitions) {
-    auto batch = RandomRows(options_.descriptor.schema.columns, rows / static_cast<int64_t>(partitions.size()), random_);
-    batch = WithInts(batch, "id", [&](int64_t) { return static_cast<int64_t>(random_.Below(static_cast<uint64_t>(options_.keys))); });
+    auto batch = RandomRows(options_.descriptor.schema.columns,
+                            rows / static_cast<int64_t>(partitions.size()), random_);
+    batch = WithInts(batch, "id", [&](int64_t) {
+      return static_cast<int64_t>(random_.Below(static_cast<uint64_t>(options_.keys)));
+    });
     if (!partition.empty()) batch = WithText(batch, "dt", partition);
     ASSIGN_OR_RAISE(const auto buckets, BucketsOf(*batch));
     for (int32_t bucket = 0; bucket < *options_.descriptor.bucket_count; ++bucket) {
@@ -142,7 +156,9 @@ Result<int64_t> LakeWorkload::Round(int64_t rows) {
       RETURN_NOT_OK(WriteBucket(partition, bucket, picked, &prepared));
     }
   }
-  ASSIGN_OR_RAISE(const int64_t id, table_->Commit(std::move(prepared), {.properties = {{std::string(kOffsetsProperty), "/x"}}}));
+  ASSIGN_OR_RAISE(
+      const int64_t id,
+      table_->Commit(std::move(prepared), {.properties = {{std::string(kOffsetsProperty), "/x"}}}));
   history_[id] = ExpectedRows();
   return id;
 }

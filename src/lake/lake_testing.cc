@@ -1,4 +1,4 @@
-#include "lake/lake_test_util.h"
+#include "lake/lake_testing.h"
 
 #include <arrow/array.h>
 #include <arrow/builder.h>
@@ -39,8 +39,8 @@ std::string RealText(T value) {
 
 std::string DayText(int64_t days) {
   const auto date = std::chrono::year_month_day(std::chrono::sys_days(std::chrono::days(days)));
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()));
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
 }
 
 int64_t UnitsPerSecond(arrow::TimeUnit::type unit) {
@@ -49,13 +49,15 @@ int64_t UnitsPerSecond(arrow::TimeUnit::type unit) {
 }
 
 std::string MomentText(const arrow::Array& array, int64_t row, const DataType& type) {
-  const int64_t per_second = UnitsPerSecond(static_cast<const arrow::TimestampType&>(*array.type()).unit());
+  const int64_t per_second =
+      UnitsPerSecond(static_cast<const arrow::TimestampType&>(*array.type()).unit());
   const int64_t value = static_cast<const arrow::TimestampArray&>(array).Value(row);
   int64_t seconds = value / per_second, rest = value % per_second;
   if (rest < 0) --seconds, rest += per_second;
   int64_t days = seconds / 86400, of_day = seconds % 86400;
   if (of_day < 0) --days, of_day += 86400;
-  std::string text = fmt::format("{} {:02}:{:02}:{:02}", DayText(days), of_day / 3600, of_day / 60 % 60, of_day % 60);
+  std::string text = fmt::format("{} {:02}:{:02}:{:02}", DayText(days), of_day / 3600,
+                                 of_day / 60 % 60, of_day % 60);
   const std::string fraction = fmt::format("{:09}", rest * (1'000'000'000 / per_second));
   if (type.precision() > 0) text += "." + fraction.substr(0, static_cast<size_t>(type.precision()));
   return Quote(text + (type.kind() == TypeKind::kTimestampLtz ? "Z" : ""));
@@ -64,13 +66,16 @@ std::string MomentText(const arrow::Array& array, int64_t row, const DataType& t
 std::string TimeOfDayText(const arrow::Array& array, int64_t row) {
   int64_t millis = 0;
   if (array.type_id() == arrow::Type::TIME32) {
-    const int64_t per_second = UnitsPerSecond(static_cast<const arrow::Time32Type&>(*array.type()).unit());
+    const int64_t per_second =
+        UnitsPerSecond(static_cast<const arrow::Time32Type&>(*array.type()).unit());
     millis = int64_t{static_cast<const arrow::Time32Array&>(array).Value(row)} * 1000 / per_second;
   } else {
-    const int64_t per_second = UnitsPerSecond(static_cast<const arrow::Time64Type&>(*array.type()).unit());
+    const int64_t per_second =
+        UnitsPerSecond(static_cast<const arrow::Time64Type&>(*array.type()).unit());
     millis = static_cast<const arrow::Time64Array&>(array).Value(row) / (per_second / 1000);
   }
-  return Quote(fmt::format("{:02}:{:02}:{:02}.{:03}", millis / 3600000, millis / 60000 % 60, millis / 1000 % 60, millis % 1000));
+  return Quote(fmt::format("{:02}:{:02}:{:02}.{:03}", millis / 3600000, millis / 60000 % 60,
+                           millis / 1000 % 60, millis % 1000));
 }
 
 // Never with an exponent, unlike Arrow's own text.
@@ -96,7 +101,8 @@ std::string CellText(const arrow::Array& array, int64_t row, const DataType& typ
 std::string ListText(const arrow::Array& array, int64_t row, const DataType& type) {
   const auto& list = static_cast<const arrow::ListArray&>(array);
   std::string text;
-  for (int64_t i = list.value_offset(row); i < list.value_offset(row) + list.value_length(row); ++i) {
+  for (int64_t i = list.value_offset(row); i < list.value_offset(row) + list.value_length(row);
+       ++i) {
     text += (text.empty() ? "" : ",") + CellText(*list.values(), i, *type.element());
   }
   return "[" + text + "]";
@@ -106,7 +112,8 @@ std::string MapText(const arrow::Array& array, int64_t row, const DataType& type
   const auto& map = static_cast<const arrow::MapArray&>(array);
   std::vector<std::string> pairs;
   for (int64_t i = map.value_offset(row); i < map.value_offset(row) + map.value_length(row); ++i) {
-    pairs.push_back("[" + CellText(*map.keys(), i, *type.key()) + "," + CellText(*map.items(), i, *type.value()) + "]");
+    pairs.push_back("[" + CellText(*map.keys(), i, *type.key()) + "," +
+                    CellText(*map.items(), i, *type.value()) + "]");
   }
   return "[" + fmt::format("{}", fmt::join(pairs, ",")) + "]";
 }
@@ -139,7 +146,9 @@ std::string CellText(const arrow::Array& array, int64_t row, const DataType& typ
     case TypeKind::kDouble:
       return RealText(static_cast<const arrow::DoubleArray&>(array).Value(row));
     case TypeKind::kDecimal:
-      return Quote(DecimalText(arrow::Decimal128(static_cast<const arrow::Decimal128Array&>(array).GetValue(row)), type.scale()));
+      return Quote(DecimalText(
+          arrow::Decimal128(static_cast<const arrow::Decimal128Array&>(array).GetValue(row)),
+          type.scale()));
     case TypeKind::kChar:
     case TypeKind::kString:
       return Quote(static_cast<const arrow::StringArray&>(array).GetString(row));
@@ -166,9 +175,11 @@ std::string CellText(const arrow::Array& array, int64_t row, const DataType& typ
 void Check(const Status& status) { ASSERT_TRUE(status.ok()) << status.ToString(); }
 
 std::string RandomText(io::Random& random) {
-  static const char* kPieces[] = {"a", "b", "zz", "größe", "雪", "☃", "\"q\"", " ", "\\", "0123456789"};
+  static const char* kPieces[] = {"a", "b",     "zz", "größe", "雪",
+                                  "☃", "\"q\"", " ",  "\\",    "0123456789"};
   std::string text;
-  for (uint64_t left = random.Below(5); left > 0; --left) text += kPieces[random.Below(std::size(kPieces))];
+  for (uint64_t left = random.Below(5); left > 0; --left)
+    text += kPieces[random.Below(std::size(kPieces))];
   return text;
 }
 
@@ -186,22 +197,27 @@ void AppendDecimal(arrow::ArrayBuilder* builder, const DataType& type, io::Rando
 
 // Seconds between 1900 and 2200 and a fraction, so that nanoseconds fit 64 bits.
 void AppendMoment(arrow::ArrayBuilder* builder, const DataType& type, io::Random& random) {
-  const int64_t per_second = UnitsPerSecond(static_cast<const arrow::TimestampType&>(*builder->type()).unit());
+  const int64_t per_second =
+      UnitsPerSecond(static_cast<const arrow::TimestampType&>(*builder->type()).unit());
   int64_t step = per_second;  // Only as many digits as the precision says.
   // (at most microseconds: other readers' scripts print no more).
   for (int i = 0; i < std::min(type.precision(), 6) && step > 1; ++i) step /= 10;
   const int64_t seconds = Between(random, -2'208'988'800, 7'258'118'400);
-  const int64_t fraction = static_cast<int64_t>(random.Below(static_cast<uint64_t>(per_second))) / step * step;
+  const int64_t fraction =
+      static_cast<int64_t>(random.Below(static_cast<uint64_t>(per_second))) / step * step;
   Check(static_cast<arrow::TimestampBuilder*>(builder)->Append(seconds * per_second + fraction));
 }
 
 void AppendTimeOfDay(arrow::ArrayBuilder* builder, io::Random& random) {
   const int64_t millis = static_cast<int64_t>(random.Below(86'400'000));
   if (builder->type()->id() == arrow::Type::TIME32) {
-    const int64_t per_second = UnitsPerSecond(static_cast<const arrow::Time32Type&>(*builder->type()).unit());
-    Check(static_cast<arrow::Time32Builder*>(builder)->Append(static_cast<int32_t>(millis * per_second / 1000)));
+    const int64_t per_second =
+        UnitsPerSecond(static_cast<const arrow::Time32Type&>(*builder->type()).unit());
+    Check(static_cast<arrow::Time32Builder*>(builder)->Append(
+        static_cast<int32_t>(millis * per_second / 1000)));
   } else {
-    const int64_t per_second = UnitsPerSecond(static_cast<const arrow::Time64Type&>(*builder->type()).unit());
+    const int64_t per_second =
+        UnitsPerSecond(static_cast<const arrow::Time64Type&>(*builder->type()).unit());
     Check(static_cast<arrow::Time64Builder*>(builder)->Append(millis * (per_second / 1000)));
   }
 }
@@ -212,35 +228,44 @@ void AppendRandom(arrow::ArrayBuilder* builder, const DataType& type, io::Random
     case TypeKind::kBoolean:
       return Check(static_cast<arrow::BooleanBuilder*>(builder)->Append(random.Below(2) == 0));
     case TypeKind::kTinyInt:
-      return Check(static_cast<arrow::Int8Builder*>(builder)->Append(static_cast<int8_t>(random.Next())));
+      return Check(
+          static_cast<arrow::Int8Builder*>(builder)->Append(static_cast<int8_t>(random.Next())));
     case TypeKind::kSmallInt:
-      return Check(static_cast<arrow::Int16Builder*>(builder)->Append(static_cast<int16_t>(random.Next())));
+      return Check(
+          static_cast<arrow::Int16Builder*>(builder)->Append(static_cast<int16_t>(random.Next())));
     case TypeKind::kInteger:
-      return Check(static_cast<arrow::Int32Builder*>(builder)->Append(static_cast<int32_t>(random.Next())));
+      return Check(
+          static_cast<arrow::Int32Builder*>(builder)->Append(static_cast<int32_t>(random.Next())));
     case TypeKind::kBigInt:
-      return Check(static_cast<arrow::Int64Builder*>(builder)->Append(static_cast<int64_t>(random.Next())));
+      return Check(
+          static_cast<arrow::Int64Builder*>(builder)->Append(static_cast<int64_t>(random.Next())));
     case TypeKind::kFloat:
-      return Check(static_cast<arrow::FloatBuilder*>(builder)->Append(static_cast<float>(Between(random, -4000, 4000)) / 8));
+      return Check(static_cast<arrow::FloatBuilder*>(builder)->Append(
+          static_cast<float>(Between(random, -4000, 4000)) / 8));
     case TypeKind::kDouble:
-      return Check(static_cast<arrow::DoubleBuilder*>(builder)->Append(static_cast<double>(Between(random, -400000, 400000)) / 8));
+      return Check(static_cast<arrow::DoubleBuilder*>(builder)->Append(
+          static_cast<double>(Between(random, -400000, 400000)) / 8));
     case TypeKind::kDecimal:
       return AppendDecimal(builder, type, random);
     case TypeKind::kChar: {
       std::string text;
-      while (text.size() < static_cast<size_t>(type.length())) text += static_cast<char>('a' + random.Below(26));
+      while (text.size() < static_cast<size_t>(type.length()))
+        text += static_cast<char>('a' + random.Below(26));
       return Check(static_cast<arrow::StringBuilder*>(builder)->Append(text));
     }
     case TypeKind::kString:
       return Check(static_cast<arrow::StringBuilder*>(builder)->Append(RandomText(random)));
     case TypeKind::kBinary: {
       std::string bytes;
-      while (bytes.size() < static_cast<size_t>(type.length())) bytes += static_cast<char>(random.Next());
+      while (bytes.size() < static_cast<size_t>(type.length()))
+        bytes += static_cast<char>(random.Next());
       return Check(static_cast<arrow::FixedSizeBinaryBuilder*>(builder)->Append(bytes));
     }
     case TypeKind::kBytes:
       return Check(static_cast<arrow::BinaryBuilder*>(builder)->Append(RandomText(random)));
     case TypeKind::kDate:
-      return Check(static_cast<arrow::Date32Builder*>(builder)->Append(static_cast<int32_t>(Between(random, -25567, 84000))));
+      return Check(static_cast<arrow::Date32Builder*>(builder)->Append(
+          static_cast<int32_t>(Between(random, -25567, 84000))));
     case TypeKind::kTime:
       return AppendTimeOfDay(builder, random);
     case TypeKind::kTimestamp:
@@ -249,7 +274,8 @@ void AppendRandom(arrow::ArrayBuilder* builder, const DataType& type, io::Random
     case TypeKind::kArray: {
       auto* list = static_cast<arrow::ListBuilder*>(builder);
       Check(list->Append());
-      for (uint64_t left = random.Below(4); left > 0; --left) AppendRandom(list->value_builder(), *type.element(), random);
+      for (uint64_t left = random.Below(4); left > 0; --left)
+        AppendRandom(list->value_builder(), *type.element(), random);
       return;
     }
     case TypeKind::kMap: {
@@ -271,7 +297,8 @@ void AppendRandom(arrow::ArrayBuilder* builder, const DataType& type, io::Random
   }
 }
 
-std::shared_ptr<arrow::RecordBatch> Replace(const arrow::RecordBatch& batch, const std::string& column,
+std::shared_ptr<arrow::RecordBatch> Replace(const arrow::RecordBatch& batch,
+                                            const std::string& column,
                                             std::shared_ptr<arrow::Array> values) {
   const int at = batch.schema()->GetFieldIndex(column);
   return batch.SetColumn(at, batch.schema()->field(at), values).ValueOrDie();
@@ -279,7 +306,8 @@ std::shared_ptr<arrow::RecordBatch> Replace(const arrow::RecordBatch& batch, con
 
 }  // namespace
 
-std::vector<std::string> JsonLines(const arrow::RecordBatch& batch, const std::vector<Column>& columns) {
+std::vector<std::string> JsonLines(const arrow::RecordBatch& batch,
+                                   const std::vector<Column>& columns) {
   std::vector<std::string> lines;
   for (int64_t row = 0; row < batch.num_rows(); ++row) {
     std::string line;
@@ -292,7 +320,8 @@ std::vector<std::string> JsonLines(const arrow::RecordBatch& batch, const std::v
   return lines;
 }
 
-std::shared_ptr<arrow::RecordBatch> RandomRows(const std::vector<Column>& columns, int64_t rows, io::Random& random) {
+std::shared_ptr<arrow::RecordBatch> RandomRows(const std::vector<Column>& columns, int64_t rows,
+                                               io::Random& random) {
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   for (const Column& column : columns) {
@@ -304,15 +333,17 @@ std::shared_ptr<arrow::RecordBatch> RandomRows(const std::vector<Column>& column
   return arrow::RecordBatch::Make(arrow::schema(fields), rows, std::move(arrays));
 }
 
-std::shared_ptr<arrow::RecordBatch> WithInts(const std::shared_ptr<arrow::RecordBatch>& batch, const std::string& column,
+std::shared_ptr<arrow::RecordBatch> WithInts(const std::shared_ptr<arrow::RecordBatch>& batch,
+                                             const std::string& column,
                                              const std::function<int64_t(int64_t)>& value_of) {
   arrow::Int32Builder builder;
-  for (int64_t i = 0; i < batch->num_rows(); ++i) Check(builder.Append(static_cast<int32_t>(value_of(i))));
+  for (int64_t i = 0; i < batch->num_rows(); ++i)
+    Check(builder.Append(static_cast<int32_t>(value_of(i))));
   return Replace(*batch, column, builder.Finish().ValueOrDie());
 }
 
-std::shared_ptr<arrow::RecordBatch> WithText(const std::shared_ptr<arrow::RecordBatch>& batch, const std::string& column,
-                                             const std::string& text) {
+std::shared_ptr<arrow::RecordBatch> WithText(const std::shared_ptr<arrow::RecordBatch>& batch,
+                                             const std::string& column, const std::string& text) {
   arrow::StringBuilder builder;
   for (int64_t i = 0; i < batch->num_rows(); ++i) Check(builder.Append(text));
   return Replace(*batch, column, builder.Finish().ValueOrDie());
@@ -320,7 +351,9 @@ std::shared_ptr<arrow::RecordBatch> WithText(const std::shared_ptr<arrow::Record
 
 std::vector<Column> AllTypeColumns(bool with_nested) {
   std::vector<Column> columns{{"id", DataType::Of(TypeKind::kInteger, false), ""}};
-  const auto add = [&](const char* name, DataTypePtr type) { columns.push_back({name, std::move(type), ""}); };
+  const auto add = [&](const char* name, DataTypePtr type) {
+    columns.push_back({name, std::move(type), ""});
+  };
   add("c_bool", DataType::Of(TypeKind::kBoolean));
   add("c_tiny", DataType::Of(TypeKind::kTinyInt));
   add("c_small", DataType::Of(TypeKind::kSmallInt));
@@ -345,13 +378,16 @@ std::vector<Column> AllTypeColumns(bool with_nested) {
   add("c_ltz6", DataType::TimestampLtz(6));
   if (!with_nested) return columns;
   add("c_arr", DataType::Array(DataType::Of(TypeKind::kInteger)));
-  add("c_map", DataType::Map(DataType::Of(TypeKind::kString, false), DataType::Of(TypeKind::kBigInt)));
-  add("c_row", DataType::Row({{"a", DataType::Of(TypeKind::kInteger), ""}, {"b", DataType::Of(TypeKind::kString), ""},
+  add("c_map",
+      DataType::Map(DataType::Of(TypeKind::kString, false), DataType::Of(TypeKind::kBigInt)));
+  add("c_row", DataType::Row({{"a", DataType::Of(TypeKind::kInteger), ""},
+                              {"b", DataType::Of(TypeKind::kString), ""},
                               {"c", DataType::Array(DataType::Timestamp(3)), ""}}));
   return columns;
 }
 
-Result<std::vector<std::string>> ReadAll(LakeTable& table, const LakeSnapshot& snapshot, const std::vector<std::string>& columns) {
+Result<std::vector<std::string>> ReadAll(LakeTable& table, const LakeSnapshot& snapshot,
+                                         const std::vector<std::string>& columns) {
   std::vector<Column> picked;
   for (const std::string& name : columns) {
     picked.push_back(table.schema().columns[static_cast<size_t>(table.schema().IndexOf(name))]);
