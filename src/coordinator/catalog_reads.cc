@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "coordinator/partition_rules.h"
+#include "coordinator/message_parts.h"
 
 namespace sluice::coordinator {
 
 namespace {
-
-types::TablePath PathOf(const wire::PbTablePath& path) { return {path.database_name(), path.table_name()}; }
 
 void FillOffsets(const meta::TableState& table, const meta::BucketOffsets& offsets,
                  wire::GetLakeSnapshotResponse* response) {
@@ -24,8 +22,9 @@ void FillOffsets(const meta::TableState& table, const meta::BucketOffsets& offse
 }
 
 bool IsSecret(std::string_view key) {
-  return std::ranges::any_of(std::initializer_list<std::string_view>{"password", "secret", "token", "credential", "access.key", "accesskey", "access-key"},
-                             [&](std::string_view part) { return key.find(part) != std::string_view::npos; });
+  static constexpr std::string_view kParts[] = {"password",   "secret",    "token",     "credential",
+                                                "access.key", "accesskey", "access-key"};
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return key.find(part) != std::string_view::npos; });
 }
 
 }  // namespace
@@ -54,10 +53,7 @@ Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(const meta::CatalogState&
 Result<wire::ListPartitionInfosResponse> ListPartitions(const meta::CatalogState& state,
                                                         const wire::ListPartitionInfosRequest& request) {
   ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
-  PartitionSpec spec;
-  for (const auto& pair : request.partial_partition_spec().partition_key_values()) {
-    spec.emplace_back(pair.key(), pair.value());
-  }
+  const PartitionSpec spec = SpecOf(request.partial_partition_spec());
   ASSIGN_OR_RAISE(const auto wanted, PartialPartitionSpec(table->info, spec));
   const auto& keys = table->info.descriptor.partition_keys;
   wire::ListPartitionInfosResponse response;

@@ -3,6 +3,7 @@
 
 #include "coordinator/catalog_reads.h"
 #include "coordinator/coordinator_internal.h"
+#include "coordinator/message_parts.h"
 #include "wire/frame.h"
 #include "wire/proto/acl.pb.h"
 #include "wire/proto/cluster.pb.h"
@@ -19,14 +20,6 @@ namespace {
 
 using Reply = Result<io::Payload>;
 using wire::ApiKey;
-
-types::TablePath PathOf(const wire::PbTablePath& path) { return {path.database_name(), path.table_name()}; }
-
-PartitionSpec SpecOf(const wire::PbPartitionSpec& spec) {
-  PartitionSpec pairs;
-  for (const wire::PbKeyValue& pair : spec.partition_key_values()) pairs.emplace_back(pair.key(), pair.value());
-  return pairs;
-}
 
 std::vector<Ddl::ConfigChange> ConfigsOf(const google::protobuf::RepeatedPtrField<wire::PbAlterConfig>& configs) {
   std::vector<Ddl::ConfigChange> changes;

@@ -17,10 +17,7 @@ const TablePath kPath{"fluss", "t"};
 
 class CoordinatorTest : public testing::Test {
  protected:
-  CoordinatorTest() {
-    // Plain call keys; what they answer is checked where it matters.
-    h_.Start();
-  }
+  CoordinatorTest() { h_.Start(); }
   meta::TablePtr Table(const TablePath& path = kPath) { return h_.state()->FindTable(path); }
   Harness h_;
 };

@@ -7,7 +7,7 @@ namespace {
 
 using wire::ApiKey;
 
-const types::TablePath kPath{"fluss", "t"};
+const types::TablePath kTiered{"fluss", "t"};
 
 class LakeTieringTest : public testing::Test {
  protected:
@@ -16,8 +16,8 @@ class LakeTieringTest : public testing::Test {
     auto descriptor = InLake(LogTable());
     descriptor.bucket_count = 2;
     descriptor.properties["table.datalake.freshness"] = "5s";
-    EXPECT_OK(h_.CreateTable(kPath, descriptor));
-    table_id_ = h_.state()->FindTable(kPath)->info.table_id;
+    EXPECT_OK(h_.CreateTable(kTiered, descriptor));
+    table_id_ = h_.state()->FindTable(kTiered)->info.table_id;
   }
 
   wire::LakeTieringHeartbeatResponse Heartbeat(const wire::LakeTieringHeartbeatRequest& request) {
@@ -60,7 +60,7 @@ class LakeTieringTest : public testing::Test {
     request.set_ignore_previous_table_offsets(ignore_previous);
     auto* table = request.add_bucket_offsets();
     table->set_table_id(table_id_);
-    Harness::SetPath(kPath, table->mutable_table_path());
+    Harness::SetPath(kTiered, table->mutable_table_path());
     for (const auto& [bucket, offset] : offsets) {
       auto* entry = table->add_bucket_offsets();
       entry->set_bucket_id(bucket);
@@ -94,7 +94,7 @@ class LakeTieringTest : public testing::Test {
   }
   Result<wire::GetLakeSnapshotResponse> Get(std::optional<int64_t> id, bool readable) {
     wire::GetLakeSnapshotRequest request;
-    Harness::SetPath(kPath, request.mutable_table_path());
+    Harness::SetPath(kTiered, request.mutable_table_path());
     if (id.has_value()) request.set_snapshot_id(*id);
     if (readable) request.set_readable(true);
     return h_.Call<wire::GetLakeSnapshotResponse>(ApiKey::kGetLakeSnapshot, request);
@@ -182,11 +182,11 @@ TEST_F(LakeTieringTest, AFailedTableComesBack) {
 
 TEST_F(LakeTieringTest, SwitchedOffAndDroppedTablesLeaveTheQueue) {
   h_.tablet->log_ends[{table_id_, std::nullopt, 1}] = 10;
-  ASSERT_OK(h_.SetOption(kPath, "table.datalake.enabled", "false"));
+  ASSERT_OK(h_.SetOption(kTiered, "table.datalake.enabled", "false"));
   EXPECT_FALSE(AskWithin(std::chrono::seconds(10)).has_value());
-  ASSERT_OK(h_.SetOption(kPath, "table.datalake.enabled", "true"));
+  ASSERT_OK(h_.SetOption(kTiered, "table.datalake.enabled", "true"));
   EXPECT_TRUE(AskWithin(std::chrono::seconds(5)).has_value());
-  ASSERT_OK(h_.DropTable(kPath));
+  ASSERT_OK(h_.DropTable(kTiered));
   wire::LakeTieringHeartbeatRequest request;
   *request.add_tiering_tables() = Entry(1);
   EXPECT_EQ(Heartbeat(request).tiering_table_resp(0).error().error_code(), 7);
@@ -287,7 +287,7 @@ TEST_F(LakeTieringTest, RefusesCommitsWithoutTheirFile) {
   EXPECT_CODE(ErrorCode::kCorruptRecord, Commit(1, "/remote/other.offsets", true));
   EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(std::nullopt, false));
   const std::string path = Prepare({{0, 4}}).lake_table_offsets_path();
-  ASSERT_OK(h_.DropTable(kPath));
+  ASSERT_OK(h_.DropTable(kTiered));
   EXPECT_CODE(ErrorCode::kTableNotExist, Commit(1, path, true));
   EXPECT_FALSE(*h_.files.Exists(path));
 }

@@ -1,0 +1,16 @@
+#pragma once
+#include "coordinator/partition_rules.h"
+#include "types/ids.h"
+#include "wire/proto/common.pb.h"
+
+namespace sluice::coordinator {
+
+inline types::TablePath PathOf(const wire::PbTablePath& path) { return {path.database_name(), path.table_name()}; }
+
+inline PartitionSpec SpecOf(const wire::PbPartitionSpec& spec) {
+  PartitionSpec pairs;
+  for (const wire::PbKeyValue& pair : spec.partition_key_values()) pairs.emplace_back(pair.key(), pair.value());
+  return pairs;
+}
+
+}  // namespace sluice::coordinator
