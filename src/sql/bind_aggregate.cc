@@ -7,15 +7,33 @@ namespace sluice::sql {
 namespace {
 
 constexpr std::string_view kAggregates[] = {
-    "COUNT",      "SUM",         "AVG",        "MIN",         "MAX",      "STDDEV",    "STDDEV_POP", "STDDEV_SAMP",
-    "VAR_POP",    "VAR_SAMP",    "VARIANCE",   "LISTAGG",     "COLLECT",  "ARRAY_AGG", "FIRST_VALUE", "LAST_VALUE",
-    "PERCENTILE", "SINGLE_VALUE", "APPROX_COUNT_DISTINCT",
+    "COUNT",
+    "SUM",
+    "AVG",
+    "MIN",
+    "MAX",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "VAR_POP",
+    "VAR_SAMP",
+    "VARIANCE",
+    "LISTAGG",
+    "COLLECT",
+    "ARRAY_AGG",
+    "FIRST_VALUE",
+    "LAST_VALUE",
+    "PERCENTILE",
+    "SINGLE_VALUE",
+    "APPROX_COUNT_DISTINCT",
 };
 constexpr std::string_view kWindowFunctions[] = {
-    "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE",
+    "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST",
+    "NTILE",      "LAG",  "LEAD",       "FIRST_VALUE",  "LAST_VALUE",
 };
 
-BoundPtr MakeAggregate(const Bound& like, std::string name, SqlType type, std::string text, std::vector<BoundPtr> args) {
+BoundPtr MakeAggregate(const Bound& like, std::string name, SqlType type, std::string text,
+                       std::vector<BoundPtr> args) {
   auto bound = std::make_shared<Bound>(like);
   bound->kind = BoundKind::kAggregate;
   bound->name = std::move(name);
@@ -65,22 +83,28 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
       row += (i > 1 ? ", $" : "$") + std::to_string(i);
       present += (i > 1 ? " AND $" : "$") + std::to_string(i) + " IS NOT NULL";
     }
-    return MakeAggregate(like, name, type, "COUNT(#CASE WHEN " + present + " THEN row(" + row + ") END)@", std::move(args));
+    return MakeAggregate(like, name, type, "COUNT(#CASE WHEN " + present + " THEN row(" + row + ") END)@",
+                         std::move(args));
   }
   if (name == "APPROX_COUNT_DISTINCT" && args.size() == 1) {
     return MakeAggregate(like, name, SqlType::Of(SqlKind::kBigInt, false), "COUNT(DISTINCT $1)@", std::move(args));
   }
   const size_t most = name == "LISTAGG" || name == "PERCENTILE" ? 2 : 1;
-  if (call.star || args.empty() || args.size() > most) return InvalidAt(call.at, "aggregate has a wrong number of arguments, name=", name);
+  if (call.star || args.empty() || args.size() > most)
+    return InvalidAt(call.at, "aggregate has a wrong number of arguments, name=", name);
   const BoundPtr value = args[0];
   const SqlType& from = value->type;
   const bool nullable = from.nullable || !context.grouped || like.filter != nullptr;
   if (name == "MIN" || name == "MAX" || name == "SINGLE_VALUE" || name == "FIRST_VALUE" || name == "LAST_VALUE") {
-    const std::string function = name == "MIN" ? "min" : name == "MAX" ? "max" : name == "LAST_VALUE" ? "last" : "first";
+    const std::string function = name == "MIN"          ? "min"
+                                 : name == "MAX"        ? "max"
+                                 : name == "LAST_VALUE" ? "last"
+                                                        : "first";
     return MakeAggregate(like, name, from.WithNullable(nullable), function + "(#$1)@", std::move(args));
   }
   if (name == "ARRAY_AGG") {
-    return MakeAggregate(like, name, SqlType::Array(from, from.nullable || like.filter != nullptr), "list(#$1)@", std::move(args));
+    return MakeAggregate(like, name, SqlType::Array(from, from.nullable || like.filter != nullptr), "list(#$1)@",
+                         std::move(args));
   }
   if (name == "LISTAGG") {
     if (!from.is_text()) return InvalidAt(call.at, "LISTAGG needs text, type=", from.ToString());
@@ -91,13 +115,17 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
       args.push_back(std::move(bound));
       order += (order.empty() ? " ORDER BY $" : ", $") + std::to_string(args.size()) + SortDirection(key);
     }
-    return MakeAggregate(like, name, SqlType::String(from.nullable || like.filter != nullptr), "string_agg(#$1, $2" + order + ")@", std::move(args));
+    return MakeAggregate(like, name, SqlType::String(from.nullable || like.filter != nullptr),
+                         "string_agg(#$1, $2" + order + ")@", std::move(args));
   }
-  if (name == "COLLECT") return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "COLLECT (MULTISET) is not supported yet");
+  if (name == "COLLECT")
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "COLLECT (MULTISET) is not supported yet");
   if (!from.is_numeric()) return InvalidAt(call.at, name, " needs a number, type=", from.ToString());
   if (name == "PERCENTILE") {
-    if (args.size() != 2 || !args[1]->type.is_numeric()) return InvalidAt(call.at, "PERCENTILE needs a number between 0 and 1");
-    return MakeAggregate(like, name, SqlType::Of(SqlKind::kDouble), "quantile_cont(#CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))@", std::move(args));
+    if (args.size() != 2 || !args[1]->type.is_numeric())
+      return InvalidAt(call.at, "PERCENTILE needs a number between 0 and 1");
+    return MakeAggregate(like, name, SqlType::Of(SqlKind::kDouble),
+                         "quantile_cont(#CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))@", std::move(args));
   }
   if (name == "SUM") {
     SqlType type = from.WithNullable(nullable);
@@ -108,7 +136,9 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
         std::string limit(38, '9');
         if (type.scale > 0) limit.insert(limit.size() - static_cast<size_t>(type.scale), ".");
         const std::string most_text = "CAST('" + limit + "' AS " + type.EngineName() + ")";
-        return MakeAggregate(like, name, type, "CASE WHEN SUM(#$1)@ BETWEEN -" + most_text + " AND " + most_text + " THEN SUM(#$1)@ END", std::move(args));
+        return MakeAggregate(like, name, type,
+                             "CASE WHEN SUM(#$1)@ BETWEEN -" + most_text + " AND " + most_text + " THEN SUM(#$1)@ END",
+                             std::move(args));
       }
     }
     return MakeAggregate(like, name, type, "CAST(SUM(#$1)@ AS " + type.EngineName() + ")", std::move(args));
@@ -116,9 +146,14 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
   if (IsVariance(name)) return Variance(name, like, value, call.at);
   // AVG: whole numbers stay whole, decimals keep at least six digits.
   const SqlType type = from.WithNullable(nullable);
-  if (from.is_approximate()) return MakeAggregate(like, name, type, "CAST(AVG(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")", std::move(args));
+  if (from.is_approximate())
+    return MakeAggregate(like, name, type, "CAST(AVG(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")",
+                         std::move(args));
   if (from.is_integer()) {
-    return MakeAggregate(like, name, type, "CAST(CASE WHEN COUNT(#$1)@ > 0 THEN SUM(#$1)@ // COUNT(#$1)@ END AS " + type.EngineName() + ")", std::move(args));
+    return MakeAggregate(
+        like, name, type,
+        "CAST(CASE WHEN COUNT(#$1)@ > 0 THEN SUM(#$1)@ // COUNT(#$1)@ END AS " + type.EngineName() + ")",
+        std::move(args));
   }
   const BoundPtr sum = MakeAggregate(like, "SUM", SqlType::Decimal(38, from.scale, nullable), "SUM(#$1)@", {value});
   const BoundPtr count = MakeAggregate(like, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
@@ -136,7 +171,8 @@ Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& ca
   if (from.is_approximate()) {
     const std::string function = std::string(root ? "stddev_" : "var_") + (population ? "pop" : "samp");
     const SqlType type = from.WithNullable(true);
-    return MakeAggregate(call, name, type, "CAST(" + function + "(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")", {std::move(value)});
+    return MakeAggregate(call, name, type, "CAST(" + function + "(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")",
+                         {std::move(value)});
   }
   if (from.is_integer()) {
     ASSIGN_OR_RAISE(value, Widen(std::move(value), SqlType::Of(SqlKind::kBigInt, from.nullable), at));
@@ -150,13 +186,15 @@ Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& ca
   const BoundPtr count = MakeAggregate(call, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
   // NULL stands for a count that cannot divide.
   const BoundPtr all = MakeTyped("COUNT", SqlType::Of(SqlKind::kBigInt), "nullif($1, 0)", {count});
-  const BoundPtr divisor = population ? all : MakeTyped("COUNT", SqlType::Of(SqlKind::kBigInt), "nullif(greatest($1 - 1, 0), 0)", {count});
+  const BoundPtr divisor =
+      population ? all : MakeTyped("COUNT", SqlType::Of(SqlKind::kBigInt), "nullif(greatest($1 - 1, 0), 0)", {count});
   const BoundPtr sum = sum_of(value);
   ASSIGN_OR_RAISE(BoundPtr product, Arithmetic(sql::Arithmetic::kTimes, sum, sum, at));
   ASSIGN_OR_RAISE(BoundPtr mean, Arithmetic(sql::Arithmetic::kDivide, std::move(product), all, at));
   ASSIGN_OR_RAISE(BoundPtr spread, Arithmetic(sql::Arithmetic::kMinus, sum_of(square), std::move(mean), at));
   ASSIGN_OR_RAISE(BoundPtr variance, Arithmetic(sql::Arithmetic::kDivide, std::move(spread), divisor, at));
-  const SqlType type = from.kind == SqlKind::kDecimal ? SqlType::Decimal(38, std::max(6, from.scale)) : from.WithNullable(true);
+  const SqlType type =
+      from.kind == SqlKind::kDecimal ? SqlType::Decimal(38, std::max(6, from.scale)) : from.WithNullable(true);
   if (root) {
     variance = MakeTyped("SQRT", SqlType::Of(SqlKind::kDouble), "sqrt(CAST($1 AS DOUBLE))", {std::move(variance)});
   }
@@ -191,7 +229,8 @@ Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context)
     const bool value = name == "FIRST_VALUE" || name == "LAST_VALUE";
     const bool counts = name == "ROW_NUMBER" || name == "RANK" || name == "DENSE_RANK" || name == "NTILE";
     const size_t least = moves || value || name == "NTILE" ? 1 : 0;
-    if (args.size() < least || args.size() > (moves ? 3 : least)) return InvalidAt(call.at, "function has a wrong number of arguments, name=", name);
+    if (args.size() < least || args.size() > (moves ? 3 : least))
+      return InvalidAt(call.at, "function has a wrong number of arguments, name=", name);
     std::string list;
     for (size_t i = 1; i <= args.size(); ++i) list += (i > 1 ? ", $" : "$") + std::to_string(i);
     text = name + "(" + list + ")";
@@ -225,7 +264,8 @@ Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context)
   return bound;
 }
 
-Result<std::string> Binder::Impl::WindowText(const ast::WindowSpec& window, ExprContext& context, std::vector<BoundPtr>* args) {
+Result<std::string> Binder::Impl::WindowText(const ast::WindowSpec& window, ExprContext& context,
+                                             std::vector<BoundPtr>* args) {
   const auto place = [args](BoundPtr value) {
     args->push_back(std::move(value));
     return "$" + std::to_string(args->size());
@@ -244,10 +284,14 @@ Result<std::string> Binder::Impl::WindowText(const ast::WindowSpec& window, Expr
   using Kind = ast::WindowSpec::Bound::Kind;
   const auto bound = [&](const ast::WindowSpec::Bound& edge) -> Result<std::string> {
     switch (edge.kind) {
-      case Kind::kUnboundedPreceding: return std::string("UNBOUNDED PRECEDING");
-      case Kind::kUnboundedFollowing: return std::string("UNBOUNDED FOLLOWING");
-      case Kind::kCurrentRow: return std::string("CURRENT ROW");
-      default: break;
+      case Kind::kUnboundedPreceding:
+        return std::string("UNBOUNDED PRECEDING");
+      case Kind::kUnboundedFollowing:
+        return std::string("UNBOUNDED FOLLOWING");
+      case Kind::kCurrentRow:
+        return std::string("CURRENT ROW");
+      default:
+        break;
     }
     ASSIGN_OR_RAISE(BoundPtr value, Expression(*edge.offset, context));
     std::string offset;

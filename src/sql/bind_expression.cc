@@ -28,28 +28,39 @@ Result<std::vector<BoundPtr>> Binder::Impl::Arguments(const std::vector<ast::Exp
 
 Result<BoundPtr> Binder::Impl::Expression(const ast::Expr& expr, ExprContext& context) {
   switch (expr.kind) {
-    case ExprKind::kColumn: return Column(expr, context);
-    case ExprKind::kCall: return Call(expr, context);
-    case ExprKind::kCase: return Case(expr, context);
+    case ExprKind::kColumn:
+      return Column(expr, context);
+    case ExprKind::kCall:
+      return Call(expr, context);
+    case ExprKind::kCase:
+      return Case(expr, context);
     case ExprKind::kCast: {
       ASSIGN_OR_RAISE(BoundPtr value, Expression(*expr.args[0], context));
       return Cast(std::move(value), *expr.type, expr.name == "TRY_CAST" ? CastMode::kTry : CastMode::kCast, expr.at);
     }
-    case ExprKind::kInterval: return Interval(expr, context);
-    case ExprKind::kIn: return In(expr, context);
+    case ExprKind::kInterval:
+      return Interval(expr, context);
+    case ExprKind::kIn:
+      return In(expr, context);
     case ExprKind::kExists:
-    case ExprKind::kSubquery: return Subquery(expr, context);
+    case ExprKind::kSubquery:
+      return Subquery(expr, context);
     case ExprKind::kArray:
     case ExprKind::kMap:
-    case ExprKind::kRow: return Collection(expr, context);
-    case ExprKind::kIndex: return IndexOf(expr, context);
+    case ExprKind::kRow:
+      return Collection(expr, context);
+    case ExprKind::kIndex:
+      return IndexOf(expr, context);
     case ExprKind::kField: {
       ASSIGN_OR_RAISE(BoundPtr row, Expression(*expr.args[0], context));
       return Field(std::move(row), expr.names[0], expr.at);
     }
-    case ExprKind::kStar: return InvalidAt(expr.at, "* cannot stand here");
-    case ExprKind::kDescriptor: return InvalidAt(expr.at, "DESCRIPTOR cannot stand here");
-    default: return Literal(expr);
+    case ExprKind::kStar:
+      return InvalidAt(expr.at, "* cannot stand here");
+    case ExprKind::kDescriptor:
+      return InvalidAt(expr.at, "DESCRIPTOR cannot stand here");
+    default:
+      return Literal(expr);
   }
 }
 
@@ -119,7 +130,8 @@ Result<BoundPtr> Binder::Impl::Column(const ast::Expr& expr, ExprContext& contex
 }
 
 Result<BoundPtr> Binder::Impl::Field(BoundPtr row, const std::string& name, Position at) {
-  if (row->type.kind != SqlKind::kRow) return InvalidAt(at, "value has no fields, field=", name, " type=", row->type.ToString());
+  if (row->type.kind != SqlKind::kRow)
+    return InvalidAt(at, "value has no fields, field=", name, " type=", row->type.ToString());
   const auto found = std::ranges::find(row->type.names, name);
   if (found == row->type.names.end()) return InvalidAt(at, "field not found, name=", name);
   const auto position = static_cast<size_t>(found - row->type.names.begin());
@@ -168,9 +180,12 @@ Result<BoundPtr> TemporalLiteral(const ast::Expr& expr) {
 
 Result<BoundPtr> Binder::Impl::Literal(const ast::Expr& expr) {
   switch (expr.kind) {
-    case ExprKind::kNull: return MakeNull();
-    case ExprKind::kBoolean: return MakeBoolean(expr.text == "TRUE");
-    case ExprKind::kString: return MakeString(expr.text);
+    case ExprKind::kNull:
+      return MakeNull();
+    case ExprKind::kBoolean:
+      return MakeBoolean(expr.text == "TRUE");
+    case ExprKind::kString:
+      return MakeString(expr.text);
     case ExprKind::kBinary: {
       std::string hex;
       for (const char c : expr.text) {
@@ -181,8 +196,10 @@ Result<BoundPtr> Binder::Impl::Literal(const ast::Expr& expr) {
       const SqlType type{.kind = SqlKind::kBinary, .length = static_cast<int32_t>(expr.text.size())};
       return MakeLiteral(type, "from_hex('" + hex + "')", expr.text);
     }
-    case ExprKind::kTemporal: return TemporalLiteral(expr);
-    default: break;
+    case ExprKind::kTemporal:
+      return TemporalLiteral(expr);
+    default:
+      break;
   }
   if (expr.number_kind == TokenKind::kDouble) {
     return MakeLiteral(SqlType::Of(SqlKind::kDouble), "CAST('" + expr.text + "' AS DOUBLE)", expr.text);
@@ -205,7 +222,7 @@ struct IntervalUnit {
   bool months;
 };
 constexpr IntervalUnit kIntervalUnits[] = {
-    {"YEAR", 12, true},      {"QUARTER", 3, true},  {"MONTH", 1, true},      {"WEEK", 604800000, false},
+    {"YEAR", 12, true},       {"QUARTER", 3, true},     {"MONTH", 1, true},       {"WEEK", 604800000, false},
     {"DAY", 86400000, false}, {"HOUR", 3600000, false}, {"MINUTE", 60000, false}, {"SECOND", 1000, false},
 };
 
@@ -262,7 +279,8 @@ Result<BoundPtr> Binder::Impl::Interval(const ast::Expr& expr, ExprContext& cont
   const SqlKind kind = unit->months ? SqlKind::kIntervalMonth : SqlKind::kIntervalSecond;
   if (!expr.args.empty()) {  // INTERVAL (x) DAY.
     ASSIGN_OR_RAISE(BoundPtr amount, Expression(*expr.args[0], context));
-    if (!amount->type.is_integer()) return InvalidAt(expr.at, "interval needs a whole number, type=", amount->type.ToString());
+    if (!amount->type.is_integer())
+      return InvalidAt(expr.at, "interval needs a whole number, type=", amount->type.ToString());
     const std::string factor = std::to_string(expr.negated ? -unit->size : unit->size);
     return MakeCall("INTERVAL", SqlType::Of(kind), "(CAST($1 AS BIGINT) * " + factor + ")", {std::move(amount)});
   }
@@ -338,13 +356,14 @@ Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
   }
   Frame frame{.parent = context.scope->frame};
   ASSIGN_OR_RAISE(const BoundQuery query, Query(*expr.query, context.scope, &frame));
-  if (query.columns.size() != 1) return InvalidAt(expr.at, "IN needs a query of one column, columns=", query.columns.size());
+  if (query.columns.size() != 1)
+    return InvalidAt(expr.at, "IN needs a query of one column, columns=", query.columns.size());
   BoundPtr column = MakeColumn(query.columns[0].internal, query.columns[0].type);
   const bool nullable = left->type.nullable || column->type.nullable;
   RETURN_NOT_OK(UnifyForComparison(&left, &column, expr.at, true));
-  auto bound = std::make_shared<Bound>(*MakeTyped("IN query", SqlType::Of(SqlKind::kBoolean, nullable),
-                                                  "($1" + word + "(SELECT " + EscapeTemplate(Emit(*column) + " FROM (" + query.sql) + ")))",
-                                                  {std::move(left)}));
+  auto bound = std::make_shared<Bound>(*MakeTyped(
+      "IN query", SqlType::Of(SqlKind::kBoolean, nullable),
+      "($1" + word + "(SELECT " + EscapeTemplate(Emit(*column) + " FROM (" + query.sql) + ")))", {std::move(left)}));
   bound->kind = BoundKind::kSubquery;
   bound->outer_columns = std::move(frame.outer_columns);
   return bound;
@@ -358,7 +377,8 @@ Result<BoundPtr> Binder::Impl::Subquery(const ast::Expr& expr, ExprContext& cont
     return InvalidAt(expr.at, "a query as a value needs one column, columns=", query.columns.size());
   }
   SqlType type = exists ? SqlType::Of(SqlKind::kBoolean, false) : query.columns[0].type.WithNullable(true);
-  auto bound = std::make_shared<Bound>(*MakeTyped("query", type, (exists ? "EXISTS (" : "(") + EscapeTemplate(query.sql) + ")", {}));
+  auto bound = std::make_shared<Bound>(
+      *MakeTyped("query", type, (exists ? "EXISTS (" : "(") + EscapeTemplate(query.sql) + ")", {}));
   bound->kind = BoundKind::kSubquery;
   bound->outer_columns = std::move(frame.outer_columns);
   return bound;
@@ -393,7 +413,8 @@ Result<BoundPtr> Binder::Impl::Collection(const ast::Expr& expr, ExprContext& co
     }
   }
   type.kind = expr.kind == ExprKind::kMap ? SqlKind::kMap : SqlKind::kArray;
-  const std::string text = expr.kind == ExprKind::kMap ? "map([" + lists[0] + "], [" + lists[1] + "])" : "[" + lists[0] + "]";
+  const std::string text =
+      expr.kind == ExprKind::kMap ? "map([" + lists[0] + "], [" + lists[1] + "])" : "[" + lists[0] + "]";
   return MakeTyped("COLLECTION", type, text, std::move(args));
 }
 
@@ -403,13 +424,15 @@ Result<BoundPtr> Binder::Impl::IndexOf(const ast::Expr& expr, ExprContext& conte
   const SqlType type = whole->type;
   if (type.kind == SqlKind::kArray) {
     if (!index->type.is_integer()) return InvalidAt(expr.at, "an ARRAY needs a whole number as index");
-    return MakeTyped("INDEX", type.children[0].WithNullable(true), "list_extract($1, $2)", {std::move(whole), std::move(index)});
+    return MakeTyped("INDEX", type.children[0].WithNullable(true), "list_extract($1, $2)",
+                     {std::move(whole), std::move(index)});
   }
   if (type.kind == SqlKind::kMap) {
     RETURN_NOT_OK(CommonType(index->type, type.children[0]) ? Status::OK()
                                                             : InvalidAt(expr.at, "key of another type than the MAP's"));
     ASSIGN_OR_RAISE(index, Widen(std::move(index), type.children[0], expr.at));
-    return MakeTyped("INDEX", type.children[1].WithNullable(true), "map_extract_value($1, $2)", {std::move(whole), std::move(index)});
+    return MakeTyped("INDEX", type.children[1].WithNullable(true), "map_extract_value($1, $2)",
+                     {std::move(whole), std::move(index)});
   }
   return InvalidAt(expr.at, "only ARRAY and MAP have an index, type=", type.ToString());
 }

@@ -13,7 +13,8 @@ constexpr std::string_view kLakeSuffix = "$lake";
 
 Result<ResolvedName> Binder::Impl::Resolve(const std::vector<ast::Name>& parts, Position at) const {
   ResolvedName name{.catalog = parts.size() == 3 ? parts[0] : context_.catalog};
-  if (!context_.catalogs.contains(name.catalog)) return ErrorAt(ErrorCode::kDatabaseNotExist, at, "catalog does not exist, name=", name.catalog);
+  if (!context_.catalogs.contains(name.catalog))
+    return ErrorAt(ErrorCode::kDatabaseNotExist, at, "catalog does not exist, name=", name.catalog);
   name.ref.path.database = parts.size() >= 2 ? parts[parts.size() - 2] : context_.database;
   std::string table = parts.back();
   if (const size_t dollar = table.find('$'); dollar != std::string::npos && dollar > 0) {
@@ -34,11 +35,16 @@ Result<ResolvedName> Binder::Impl::Resolve(const std::vector<ast::Name>& parts, 
 
 Result<BoundRelation> Binder::Impl::From(const ast::Relation& relation, Scope* outer, Frame* frame) {
   switch (relation.kind) {
-    case ast::Relation::Kind::kTable: return Table(relation, frame);
-    case ast::Relation::Kind::kJoin: return Join(relation, outer, frame);
-    case ast::Relation::Kind::kUnnest: return Unnest(relation, outer, frame);
-    case ast::Relation::Kind::kWindow: return WindowFunction(relation, outer, frame);
-    case ast::Relation::Kind::kSubquery: break;
+    case ast::Relation::Kind::kTable:
+      return Table(relation, frame);
+    case ast::Relation::Kind::kJoin:
+      return Join(relation, outer, frame);
+    case ast::Relation::Kind::kUnnest:
+      return Unnest(relation, outer, frame);
+    case ast::Relation::Kind::kWindow:
+      return WindowFunction(relation, outer, frame);
+    case ast::Relation::Kind::kSubquery:
+      break;
   }
   ASSIGN_OR_RAISE(BoundQuery query, Query(*relation.query, outer, frame));
   ASSIGN_OR_RAISE(BoundRelation bound, Derived(std::move(query), relation.alias));
@@ -135,7 +141,8 @@ Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relati
   if (relation.as_of != nullptr) {
     return InvalidAt(relation.at, "AS OF does not apply to a view, name=", view.path.ToString());
   }
-  if (view_depth_ >= kViewDepthMax) return InvalidAt(relation.at, "views refer to each other, name=", view.path.ToString());
+  if (view_depth_ >= kViewDepthMax)
+    return InvalidAt(relation.at, "views refer to each other, name=", view.path.ToString());
   const auto inside = [&](const Status& status) {
     return Error(CodeOf(status), "view cannot be expanded, name=", view.path.ToString(), ": ", status.message());
   };
@@ -159,7 +166,8 @@ Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relati
 
 Status Binder::Impl::TimeTravel(const ast::Relation& relation, TableRef* ref) {
   if (relation.as_of == nullptr) return Status::OK();
-  if (ref->part == TablePart::kLakeSnapshots) return InvalidAt(relation.at, "AS OF does not apply to the snapshots of a table");
+  if (ref->part == TablePart::kLakeSnapshots)
+    return InvalidAt(relation.at, "AS OF does not apply to the snapshots of a table");
   ref->part = TablePart::kLake;  // Only the lake keeps its past.
   Frame frame;
   Scope scope{.frame = &frame};
@@ -188,13 +196,20 @@ namespace {
 
 std::string_view WordOf(ast::JoinKind kind) {
   switch (kind) {
-    case ast::JoinKind::kInner: return " JOIN ";
-    case ast::JoinKind::kLeft: return " LEFT JOIN ";
-    case ast::JoinKind::kRight: return " RIGHT JOIN ";
-    case ast::JoinKind::kFull: return " FULL JOIN ";
-    case ast::JoinKind::kCross: return " CROSS JOIN ";
-    case ast::JoinKind::kSemi: return " SEMI JOIN ";
-    case ast::JoinKind::kAnti: return " ANTI JOIN ";
+    case ast::JoinKind::kInner:
+      return " JOIN ";
+    case ast::JoinKind::kLeft:
+      return " LEFT JOIN ";
+    case ast::JoinKind::kRight:
+      return " RIGHT JOIN ";
+    case ast::JoinKind::kFull:
+      return " FULL JOIN ";
+    case ast::JoinKind::kCross:
+      return " CROSS JOIN ";
+    case ast::JoinKind::kSemi:
+      return " SEMI JOIN ";
+    case ast::JoinKind::kAnti:
+      return " ANTI JOIN ";
   }
   return "";
 }
@@ -289,7 +304,8 @@ Result<BoundRelation> Binder::Impl::Unnest(const ast::Relation& relation, Scope*
   if (argument->type.kind != SqlKind::kArray) {
     return InvalidAt(relation.at, "UNNEST needs an ARRAY, type=", argument->type.ToString());
   }
-  if (relation.ordinality) return ErrorAt(ErrorCode::kUnsupportedVersion, relation.at, "WITH ORDINALITY is not supported yet");
+  if (relation.ordinality)
+    return ErrorAt(ErrorCode::kUnsupportedVersion, relation.at, "WITH ORDINALITY is not supported yet");
   const SqlType& element = argument->type.children[0];
   const std::string item = NextName();
   BoundRelation bound{.sql = "(SELECT unnest(" + Emit(*argument) + ") AS " + item + ")"};
@@ -313,9 +329,8 @@ void Binder::Impl::PushPredicates(const BoundPtr& condition, const std::vector<S
     return;
   }
   const auto scan_column = [&](const std::string& internal) -> const ScopeColumn* {
-    const auto found = std::ranges::find_if(columns, [&](const ScopeColumn& column) {
-      return column.scan >= 0 && column.value->text == internal;
-    });
+    const auto found = std::ranges::find_if(
+        columns, [&](const ScopeColumn& column) { return column.scan >= 0 && column.value->text == internal; });
     return found == columns.end() ? nullptr : &*found;
   };
   const Bound* column = PushedColumn(*condition);

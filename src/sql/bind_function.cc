@@ -98,20 +98,27 @@ constexpr SimpleFunction kSimpleFunctions[] = {
 
 std::optional<SqlType> ParameterType(char letter) {
   switch (letter) {
-    case 'i': return SqlType::Of(SqlKind::kInteger);
-    case 'l': return SqlType::Of(SqlKind::kBigInt);
-    case 'd': return SqlType::Of(SqlKind::kDouble);
-    default: return std::nullopt;
+    case 'i':
+      return SqlType::Of(SqlKind::kInteger);
+    case 'l':
+      return SqlType::Of(SqlKind::kBigInt);
+    case 'd':
+      return SqlType::Of(SqlKind::kDouble);
+    default:
+      return std::nullopt;
   }
 }
 
 bool Accepts(char letter, const SqlType& type) {
   if (type.kind == SqlKind::kNull || letter == 'x') return true;
   switch (letter) {
-    case 's': return type.is_text();
+    case 's':
+      return type.is_text();
     case 'i':
-    case 'l': return type.is_integer();
-    default: return type.is_numeric();
+    case 'l':
+      return type.is_integer();
+    default:
+      return type.is_numeric();
   }
 }
 
@@ -197,12 +204,14 @@ Result<BoundPtr> Binder::Impl::Function(const ast::Expr& call, std::vector<Bound
     type.nullable = loses || AnyNullable(args);
     return MakeTyped(name, type, std::string(function.text), std::move(args));
   }
-  for (auto group : {&Impl::NumericFunction, &Impl::ConditionalFunction, &Impl::CollectionFunction, &Impl::TimeFunction}) {
+  for (auto group :
+       {&Impl::NumericFunction, &Impl::ConditionalFunction, &Impl::CollectionFunction, &Impl::TimeFunction}) {
     bool matched = true;
     ASSIGN_OR_RAISE(BoundPtr bound, (this->*group)(call, args, &matched));
     if (matched) return bound;
   }
-  if (known) return InvalidAt(call.at, "function does not take these arguments, name=", name, " types=", TypeList(args));
+  if (known)
+    return InvalidAt(call.at, "function does not take these arguments, name=", name, " types=", TypeList(args));
   return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "function is not known, name=", name);
 }
 
@@ -219,12 +228,15 @@ Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vecto
   if (!args[0]->type.is_numeric()) return InvalidAt(call.at, name, " needs a number, type=", args[0]->type.ToString());
   SqlType type = args[0]->type;
   if (name == "ABS" || name == "SIGN") {
-    return MakeCall(name, type, "CAST(" + std::string(name == "ABS" ? "abs" : "sign") + "($1) AS " + type.EngineName() + ")", args);
+    return MakeCall(name, type,
+                    "CAST(" + std::string(name == "ABS" ? "abs" : "sign") + "($1) AS " + type.EngineName() + ")", args);
   }
   if (whole) {
     if (type.is_integer()) return args[0];
     if (type.kind == SqlKind::kDecimal) type.scale = 0;
-    return MakeCall(name, type, "CAST(" + std::string(name == "FLOOR" ? "floor" : "ceil") + "($1) AS " + type.EngineName() + ")", args);
+    return MakeCall(name, type,
+                    "CAST(" + std::string(name == "FLOOR" ? "floor" : "ceil") + "($1) AS " + type.EngineName() + ")",
+                    args);
   }
   if (args.size() == 1) args.push_back(MakeInteger(0));
   if (!args[1]->type.is_integer()) return InvalidAt(call.at, name, " needs a whole number of digits");
@@ -235,11 +247,14 @@ Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vecto
     }
     const int digits = std::atoi(args[1]->constant->c_str());
     if (digits >= type.scale) return args[0];
-    const SqlType rounded = SqlType::Decimal(std::min(38, 1 + type.precision - type.scale + std::max(digits, 0)), std::max(digits, 0));
+    const SqlType rounded =
+        SqlType::Decimal(std::min(38, 1 + type.precision - type.scale + std::max(digits, 0)), std::max(digits, 0));
     if (name == "ROUND" && digits >= 0) {
       return MakeCall(name, rounded, "CAST($1 AS " + rounded.EngineName() + ")", {args[0]});
     }
-    return MakeCall(name, rounded, "CAST(" + function + "($1, " + std::to_string(digits) + ") AS " + rounded.EngineName() + ")", {args[0]});
+    return MakeCall(name, rounded,
+                    "CAST(" + function + "($1, " + std::to_string(digits) + ") AS " + rounded.EngineName() + ")",
+                    {args[0]});
   }
   return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")", args);
 }
@@ -276,7 +291,8 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
   }
   if (name == "IF") {
     if (args.size() != 3) return wrong_count();
-    if (args[0]->type.kind != SqlKind::kBoolean) return InvalidAt(call.at, "IF needs a condition, type=", args[0]->type.ToString());
+    if (args[0]->type.kind != SqlKind::kBoolean)
+      return InvalidAt(call.at, "IF needs a condition, type=", args[0]->type.ToString());
     std::vector<BoundPtr> values{args[1], args[2]};
     RETURN_NOT_OK(Unify(&values, call.at, name));
     const SqlType type = values[0]->type.WithNullable(AnyNullable(values));
@@ -288,12 +304,14 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
     const SqlType type = args[0]->type.WithNullable(AnyNullable(args));
     std::string text = "CASE WHEN ";
     for (size_t i = 1; i <= args.size(); ++i) text += (i > 1 ? " OR $" : "$") + std::to_string(i) + " IS NULL";
-    text += " THEN NULL ELSE " + std::string(name == "GREATEST" ? "greatest(" : "least(") + List(1, args.size()) + ") END";
+    text +=
+        " THEN NULL ELSE " + std::string(name == "GREATEST" ? "greatest(" : "least(") + List(1, args.size()) + ") END";
     return MakeTyped(name, type, text, args);
   }
   if (name == "CONCAT" || name == "CONCAT_WS") {
     for (const BoundPtr& arg : args) {
-      if (!arg->type.is_text() && !arg->is_null_literal()) return InvalidAt(call.at, name, " needs text, type=", arg->type.ToString());
+      if (!arg->type.is_text() && !arg->is_null_literal())
+        return InvalidAt(call.at, name, " needs text, type=", arg->type.ToString());
     }
     if (args.size() < 2) return wrong_count();
     std::string text = "(";
@@ -303,15 +321,18 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
   }
   if (name == "TRIM") {
     for (const BoundPtr& arg : args) {
-      if (!arg->type.is_text() && !arg->is_null_literal()) return InvalidAt(call.at, "TRIM needs text, type=", arg->type.ToString());
+      if (!arg->type.is_text() && !arg->is_null_literal())
+        return InvalidAt(call.at, "TRIM needs text, type=", arg->type.ToString());
     }
     const std::string function = call.text == "LEADING" ? "ltrim(" : call.text == "TRAILING" ? "rtrim(" : "trim(";
     const SqlType type = args[0]->type.is_text() ? SqlType::Varchar(args[0]->type.length) : SqlType::String();
     return MakeCall(name, type, function + List(1, args.size()) + ")", args);
   }
   if (name == "HEX" && args.size() == 1) {
-    if (!args[0]->type.is_text() && !args[0]->type.is_integer()) return InvalidAt(call.at, "HEX needs text or a whole number");
-    return MakeCall(name, SqlType::String(), args[0]->type.is_text() ? "hex(encode($1))" : "hex(CAST($1 AS BIGINT))", args);
+    if (!args[0]->type.is_text() && !args[0]->type.is_integer())
+      return InvalidAt(call.at, "HEX needs text or a whole number");
+    return MakeCall(name, SqlType::String(), args[0]->type.is_text() ? "hex(encode($1))" : "hex(CAST($1 AS BIGINT))",
+                    args);
   }
   if (name == "TYPEOF" && args.size() == 1) {
     BoundPtr text = MakeString(args[0]->type.ToString());
@@ -323,16 +344,20 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
 
 Result<BoundPtr> Binder::Impl::CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
   const std::string& name = call.name;
-  const bool collection = !args.empty() && (args[0]->type.kind == SqlKind::kArray || args[0]->type.kind == SqlKind::kMap);
+  const bool collection =
+      !args.empty() && (args[0]->type.kind == SqlKind::kArray || args[0]->type.kind == SqlKind::kMap);
   const bool array = collection && args[0]->type.kind == SqlKind::kArray;
   if (name == "CARDINALITY" && collection) {
-    return MakeCall(name, SqlType::Of(SqlKind::kInteger), array ? "CAST(len($1) AS INTEGER)" : "CAST(cardinality($1) AS INTEGER)", args);
+    return MakeCall(name, SqlType::Of(SqlKind::kInteger),
+                    array ? "CAST(len($1) AS INTEGER)" : "CAST(cardinality($1) AS INTEGER)", args);
   }
   if (name == "ELEMENT" && array) {
     SqlType type = args[0]->type.children[0];
     type.nullable = type.nullable || args[0]->type.nullable;
-    return MakeTyped(name, type,
-                     "CASE WHEN len($1) > 1 THEN error('ELEMENT: the array has more than one value') ELSE list_extract($1, 1) END", args);
+    return MakeTyped(
+        name, type,
+        "CASE WHEN len($1) > 1 THEN error('ELEMENT: the array has more than one value') ELSE list_extract($1, 1) END",
+        args);
   }
   if (name == "ARRAY_CONTAINS" && array && args.size() == 2) {
     ASSIGN_OR_RAISE(args[1], Widen(args[1], args[0]->type.children[0], call.at));

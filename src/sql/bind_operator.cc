@@ -27,7 +27,8 @@ bool IsTemporal(const SqlType& type) {
 }
 
 Status CannotApply(Position at, std::string_view op, const SqlType& a, const SqlType& b) {
-  return InvalidAt(at, "cannot apply ", op, " to ", a.WithNullable(true).ToString(), " and ", b.WithNullable(true).ToString());
+  return InvalidAt(at, "cannot apply ", op, " to ", a.WithNullable(true).ToString(), " and ",
+                   b.WithNullable(true).ToString());
 }
 
 }  // namespace
@@ -38,8 +39,8 @@ BoundPtr Binder::Impl::DecimalCall(sql::Arithmetic op, BoundPtr a, BoundPtr b, c
   const SqlType right = AsDecimal(b->type);
   const DecimalFunction function{op, left.scale, right.scale, result.precision, result.scale};
   decimal_functions_.insert(function);
-  std::string text = function.Name() + "(CAST($1 AS DECIMAL(38," + std::to_string(left.scale) + ")), CAST($2 AS DECIMAL(38," +
-                     std::to_string(right.scale) + ")))";
+  std::string text = function.Name() + "(CAST($1 AS DECIMAL(38," + std::to_string(left.scale) +
+                     ")), CAST($2 AS DECIMAL(38," + std::to_string(right.scale) + ")))";
   if (result.precision < 38) text = "CAST(" + text + " AS " + result.EngineName() + ")";
   return MakeCall(std::string(SymbolOf(op)), result, std::move(text), {std::move(a), std::move(b)});
 }
@@ -59,7 +60,8 @@ Result<BoundPtr> Binder::Impl::Arithmetic(sql::Arithmetic op, BoundPtr a, BoundP
   if (type.is_integer()) {
     if (op == sql::Arithmetic::kDivide || op == sql::Arithmetic::kModulo) {
       const std::string function = op == sql::Arithmetic::kDivide ? "flink_integer_divide" : "flink_integer_modulo";
-      return MakeCall(name, type, "CAST(" + function + "(CAST($1 AS BIGINT), CAST($2 AS BIGINT)) AS " + type.EngineName() + ")",
+      return MakeCall(name, type,
+                      "CAST(" + function + "(CAST($1 AS BIGINT), CAST($2 AS BIGINT)) AS " + type.EngineName() + ")",
                       {std::move(a), std::move(b)});
     }
     ASSIGN_OR_RAISE(a, Widen(std::move(a), type, at));
@@ -75,7 +77,8 @@ Result<BoundPtr> Binder::Impl::Arithmetic(sql::Arithmetic op, BoundPtr a, BoundP
   const SqlType right = AsDecimal(b->type);
   // The engine's own operators give the same where nothing can overflow: its products have 18 digits or 38.
   const bool sum = op == sql::Arithmetic::kPlus || op == sql::Arithmetic::kMinus;
-  const bool native = (sum && type.precision < 38) || (op == sql::Arithmetic::kTimes && left.precision + right.precision <= 18);
+  const bool native =
+      (sum && type.precision < 38) || (op == sql::Arithmetic::kTimes && left.precision + right.precision <= 18);
   if (!native) return DecimalCall(op, std::move(a), std::move(b), type);
   ASSIGN_OR_RAISE(a, Widen(std::move(a), left, at));
   ASSIGN_OR_RAISE(b, Widen(std::move(b), right, at));
@@ -93,7 +96,8 @@ Result<BoundPtr> Binder::Impl::AddMillis(BoundPtr time, const BoundPtr& millis, 
   if (type.is_nanos()) {
     return MakeCall("+", type, "make_timestamp_ns(epoch_ns($1)" + op + "$2 * 1000000)", {std::move(time), millis});
   }
-  if (type.kind != SqlKind::kTime && !type.is_timestamp()) return CannotApply(at, negate ? "-" : "+", type, millis->type);
+  if (type.kind != SqlKind::kTime && !type.is_timestamp())
+    return CannotApply(at, negate ? "-" : "+", type, millis->type);
   return MakeCall("+", type, "($1" + op + "to_microseconds($2 * 1000))", {std::move(time), millis});
 }
 
@@ -103,11 +107,13 @@ Result<BoundPtr> Binder::Impl::AddMonths(BoundPtr time, const BoundPtr& months, 
   if (type.kind == SqlKind::kTime || !IsTemporal(type)) return CannotApply(at, negate ? "-" : "+", type, months->type);
   const std::string shifted = op + "to_months(CAST($2 AS INTEGER))";
   if (type.is_nanos()) {
-    return MakeCall("+", type, "make_timestamp_ns(epoch_ns(flink_ns_to_us($1)" + shifted +
-                                   ") + epoch_ns($1) - epoch_ns(flink_ns_to_us($1)))",
-                    {std::move(time), months});
+    return MakeCall(
+        "+", type,
+        "make_timestamp_ns(epoch_ns(flink_ns_to_us($1)" + shifted + ") + epoch_ns($1) - epoch_ns(flink_ns_to_us($1)))",
+        {std::move(time), months});
   }
-  if (type.kind == SqlKind::kDate) return MakeCall("+", type, "CAST($1" + shifted + " AS DATE)", {std::move(time), months});
+  if (type.kind == SqlKind::kDate)
+    return MakeCall("+", type, "CAST($1" + shifted + " AS DATE)", {std::move(time), months});
   return MakeCall("+", type, "($1" + shifted + ")", {std::move(time), months});
 }
 
@@ -129,8 +135,9 @@ Result<BoundPtr> Binder::Impl::TimeArithmetic(sql::Arithmetic op, BoundPtr a, Bo
   const bool scales = op == sql::Arithmetic::kTimes || op == sql::Arithmetic::kDivide;
   if (scales && a->type.is_interval() && b->type.is_numeric()) {
     const SqlType type = a->type;
-    const std::string text = std::string("CAST(trunc(CAST($1 AS DOUBLE) ") + (op == sql::Arithmetic::kTimes ? "*" : "/") +
-                             " CAST($2 AS DOUBLE)) AS " + type.EngineName() + ")";
+    const std::string text = std::string("CAST(trunc(CAST($1 AS DOUBLE) ") +
+                             (op == sql::Arithmetic::kTimes ? "*" : "/") + " CAST($2 AS DOUBLE)) AS " +
+                             type.EngineName() + ")";
     if (op == sql::Arithmetic::kTimes && b->type.is_integer()) {
       return MakeCall("*", type, "($1 * $2)", {std::move(a), std::move(b)});
     }
@@ -176,7 +183,8 @@ Status Binder::Impl::UnifyForComparison(BoundPtr* a, BoundPtr* b, Position at, b
     ASSIGN_OR_RAISE(*text, Widen(std::move(*text), other, at));
     return Status::OK();
   }
-  return InvalidAt(at, "cannot compare ", left.WithNullable(true).ToString(), " and ", right.WithNullable(true).ToString());
+  return InvalidAt(at, "cannot compare ", left.WithNullable(true).ToString(), " and ",
+                   right.WithNullable(true).ToString());
 }
 
 Result<BoundPtr> Binder::Impl::Compare(const std::string& op, BoundPtr a, BoundPtr b, Position at) {
@@ -228,14 +236,17 @@ Result<BoundPtr> Logic(const ast::Expr& call, std::vector<BoundPtr> args) {
 
 Result<BoundPtr> IsTest(const ast::Expr& call, std::vector<BoundPtr> args) {
   const std::string& name = call.name;
-  if (name == "IS NULL" || name == "IS UNKNOWN") return MakeTyped("IS NULL", SqlType::Of(SqlKind::kBoolean, false), "($1 IS NULL)", std::move(args));
+  if (name == "IS NULL" || name == "IS UNKNOWN")
+    return MakeTyped("IS NULL", SqlType::Of(SqlKind::kBoolean, false), "($1 IS NULL)", std::move(args));
   if (name == "IS NOT NULL" || name == "IS NOT UNKNOWN") {
     return MakeTyped("IS NOT NULL", SqlType::Of(SqlKind::kBoolean, false), "($1 IS NOT NULL)", std::move(args));
   }
-  if (args[0]->type.kind != SqlKind::kBoolean) return InvalidAt(call.at, name, " needs a condition, type=", args[0]->type.ToString());
+  if (args[0]->type.kind != SqlKind::kBoolean)
+    return InvalidAt(call.at, name, " needs a condition, type=", args[0]->type.ToString());
   const std::string wanted = name.ends_with("TRUE") ? "$1" : "NOT $1";
   const std::string test = "coalesce(" + wanted + ", FALSE)";
-  return MakeTyped(name, SqlType::Of(SqlKind::kBoolean, false), name.find("NOT") == std::string::npos ? test : "(NOT " + test + ")", std::move(args));
+  return MakeTyped(name, SqlType::Of(SqlKind::kBoolean, false),
+                   name.find("NOT") == std::string::npos ? test : "(NOT " + test + ")", std::move(args));
 }
 
 Result<BoundPtr> Concatenate(const ast::Expr& call, std::vector<BoundPtr> args) {
@@ -265,7 +276,8 @@ Result<BoundPtr> Binder::Impl::Like(const ast::Expr& call, std::vector<BoundPtr>
     return MakeCall("LIKE", Boolean(), args.size() == 3 ? "like_escape($1, $2, $3)" : "($1 LIKE $2)", std::move(args));
   }
   if (args.size() == 3 || !args[1]->constant) {
-    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "SIMILAR TO with ESCAPE or a computed pattern is not supported yet");
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at,
+                   "SIMILAR TO with ESCAPE or a computed pattern is not supported yet");
   }
   args[1] = MakeString(SimilarPattern(*args[1]->constant));
   return MakeCall("SIMILAR TO", Boolean(), "regexp_full_match($1, $2)", std::move(args));
@@ -298,13 +310,15 @@ Result<BoundPtr> Binder::Impl::Operator(const ast::Expr& call, std::vector<Bound
   }
   if (name.starts_with("IS ")) return IsTest(call, std::move(args));
   if (name == "TIME DIFFERENCE") {
-    if (!IsTemporal(args[0]->type) || !IsTemporal(args[1]->type)) return CannotApply(call.at, "-", args[0]->type, args[1]->type);
+    if (!IsTemporal(args[0]->type) || !IsTemporal(args[1]->type))
+      return CannotApply(call.at, "-", args[0]->type, args[1]->type);
     for (BoundPtr& arg : args) {
       ASSIGN_OR_RAISE(arg, Widen(std::move(arg), SqlType::Timestamp(6, arg->type.nullable), call.at));
     }
     const bool months = call.name2 == "YEAR" || call.name2 == "MONTH";
     return MakeCall(name, SqlType::Of(months ? SqlKind::kIntervalMonth : SqlKind::kIntervalSecond),
-                    months ? "CAST(datesub('month', $2, $1) AS INTEGER)" : "(epoch_ms($1) - epoch_ms($2))", std::move(args));
+                    months ? "CAST(datesub('month', $2, $1) AS INTEGER)" : "(epoch_ms($1) - epoch_ms($2))",
+                    std::move(args));
   }
   if (name == "OVERLAPS") return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "OVERLAPS is not supported yet");
   *matched = false;

@@ -15,7 +15,7 @@ struct Item {
 };
 
 struct OrderKey {
-  BoundPtr value;          // Null when `item` says which column of the result.
+  BoundPtr value;  // Null when `item` says which column of the result.
   std::optional<size_t> item;
   std::string direction;
   Position at;
@@ -172,7 +172,8 @@ Result<std::vector<OrderKey>> BindOrder(Binder::Impl& binder, const std::vector<
 
 Status CheckGroupKey(const ast::Expr& expr, const Bound& key) {
   if (ContainsAggregate(key) || key.window) return InvalidAt(expr.at, "GROUP BY cannot hold an aggregate");
-  if (key.kind == BoundKind::kLiteral) return InvalidAt(expr.at, "GROUP BY takes expressions, not positions or constants");
+  if (key.kind == BoundKind::kLiteral)
+    return InvalidAt(expr.at, "GROUP BY takes expressions, not positions or constants");
   return Status::OK();
 }
 
@@ -199,7 +200,8 @@ Result<BoundQuery> Binder::Impl::Select(const ast::Select& select, const std::ve
   ASSIGN_OR_RAISE(std::optional<GroupWindow> window, FindGroupWindow(select, context, &window_position));
   if (window) {
     const Position at = select.group_by[window_position]->at;
-    ASSIGN_OR_RAISE(WindowColumns columns, AddWindow(window->kind, window->time, window->intervals_ms, at, relation, where));
+    ASSIGN_OR_RAISE(WindowColumns columns,
+                    AddWindow(window->kind, window->time, window->intervals_ms, at, relation, where));
     window->start = columns.start;
     window->end = columns.end;
     relation.sql = std::move(columns.sql);
@@ -237,9 +239,8 @@ Result<BoundQuery> Binder::Impl::Select(const ast::Select& select, const std::ve
       }
       ASSIGN_OR_RAISE(BoundPtr key, Expression(*select.group_by[i], key_context));
       RETURN_NOT_OK(CheckGroupKey(*select.group_by[i], *key));
-      const bool missing = std::ranges::any_of(select.grouping_sets, [i](const std::vector<size_t>& set) {
-        return std::ranges::find(set, i) == set.end();
-      });
+      const bool missing = std::ranges::any_of(
+          select.grouping_sets, [i](const std::vector<size_t>& set) { return std::ranges::find(set, i) == set.end(); });
       grouping.AddKey(std::move(key), missing);
     }
     for (Item& item : items) {

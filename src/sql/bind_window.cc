@@ -10,7 +10,7 @@ bool IsGroupWindow(const ast::Expr& expr) {
   return expr.kind == ast::ExprKind::kCall && (expr.name == "TUMBLE" || expr.name == "HOP" || expr.name == "SESSION");
 }
 
-std::string Micros(int64_t ms) { return "to_microseconds(" + std::to_string(ms * 1000) + ")"; }
+std::string MicrosText(int64_t ms) { return "to_microseconds(" + std::to_string(ms * 1000) + ")"; }
 
 }  // namespace
 
@@ -51,12 +51,13 @@ Result<WindowColumns> Binder::Impl::AddWindow(const std::string& kind, const Bou
   }
   ASSIGN_OR_RAISE(const BoundPtr local, Cast(time, SqlType::Timestamp(6, time->type.nullable), CastMode::kWiden, at));
   const std::string at_time = Emit(*local);
-  const int64_t step = intervals_ms[0];                                    // TUMBLE: the size.
+  const int64_t step = intervals_ms[0];  // TUMBLE: the size.
   const int64_t size = kind == "TUMBLE" ? step : intervals_ms[1];
   const size_t least = kind == "TUMBLE" ? 1 : 2;
   const int64_t offset = intervals_ms.size() > least ? intervals_ms[least] : 0;
   const auto bucket = [&](int64_t width) {
-    return "time_bucket(" + Micros(width) + ", " + at_time + ", TIMESTAMP '1970-01-01' + " + Micros(offset) + ")";
+    return "time_bucket(" + MicrosText(width) + ", " + at_time + ", TIMESTAMP '1970-01-01' + " + MicrosText(offset) +
+           ")";
   };
   WindowColumns result;
   const std::string start = NextName();
@@ -65,7 +66,7 @@ Result<WindowColumns> Binder::Impl::AddWindow(const std::string& kind, const Bou
   result.end = MakeColumn(end, WindowTimeType());
   const std::string rows = "(SELECT * FROM " + input.sql + where + ") WHERE " + at_time + " IS NOT NULL";
   if (kind == "TUMBLE") {
-    result.sql = "(SELECT *, " + start + " + " + Micros(size) + " AS " + end + " FROM (SELECT *, " + bucket(size) +
+    result.sql = "(SELECT *, " + start + " + " + MicrosText(size) + " AS " + end + " FROM (SELECT *, " + bucket(size) +
                  " AS " + start + " FROM " + rows + "))";
     return result;
   }
@@ -74,15 +75,15 @@ Result<WindowColumns> Binder::Impl::AddWindow(const std::string& kind, const Bou
   const std::string base = NextName();
   if (kind == "HOP") {
     const int64_t count = (size + step - 1) / step;
-    result.sql = "(SELECT *, " + start + " + " + Micros(size) + " AS " + end + " FROM (SELECT *, " + base + " - " +
-                 number + " * " + Micros(step) + " AS " + start + " FROM (SELECT *, " + bucket(step) + " AS " + base +
-                 ", unnest(range(0, " + std::to_string(count) + ")) AS " + number + " FROM " + rows + ")) WHERE " +
-                 start + " + " + Micros(size) + " > " + at_time + ")";
+    result.sql = "(SELECT *, " + start + " + " + MicrosText(size) + " AS " + end + " FROM (SELECT *, " + base + " - " +
+                 number + " * " + MicrosText(step) + " AS " + start + " FROM (SELECT *, " + bucket(step) + " AS " +
+                 base + ", unnest(range(0, " + std::to_string(count) + ")) AS " + number + " FROM " + rows +
+                 ")) WHERE " + start + " + " + MicrosText(size) + " > " + at_time + ")";
     return result;
   }
   const int64_t count = size / step;
   result.sql = "(SELECT *, " + base + " AS " + start + " FROM (SELECT *, " + base + " + " + number + " * " +
-               Micros(step) + " AS " + end + " FROM (SELECT *, " + bucket(size) + " AS " + base +
+               MicrosText(step) + " AS " + end + " FROM (SELECT *, " + bucket(size) + " AS " + base +
                ", unnest(range(1, " + std::to_string(count + 1) + ")) AS " + number + " FROM " + rows + ")) WHERE " +
                end + " > " + at_time + ")";
   return result;
@@ -96,7 +97,8 @@ Result<std::optional<GroupWindow>> Binder::Impl::FindGroupWindow(const ast::Sele
     const ast::Expr& expr = *select.group_by[i];
     if (!IsGroupWindow(expr)) continue;
     if (window) return InvalidAt(expr.at, "GROUP BY takes one window only");
-    if (expr.name == "SESSION") return ErrorAt(ErrorCode::kUnsupportedVersion, expr.at, "SESSION windows are not supported yet");
+    if (expr.name == "SESSION")
+      return ErrorAt(ErrorCode::kUnsupportedVersion, expr.at, "SESSION windows are not supported yet");
     if (!select.grouping_sets.empty()) return InvalidAt(expr.at, "a window cannot stand in grouping sets");
     if (expr.args.empty()) return InvalidAt(expr.at, expr.name, " needs a time column and an interval");
     GroupWindow found{.kind = expr.name};
@@ -126,7 +128,8 @@ Result<BoundPtr> Binder::Impl::WindowProperty(const ast::Expr& call, ExprContext
   if (property == "START") return context.window->start;
   if (property == "END") return context.window->end;
   if (property == "ROWTIME") {
-    const SqlType type = context.window->time->type.kind == SqlKind::kTimestamp ? context.window->time->type : WindowTimeType();
+    const SqlType type =
+        context.window->time->type.kind == SqlKind::kTimestamp ? context.window->time->type : WindowTimeType();
     SqlType held = SqlType::Timestamp(std::min(type.precision, 6), type.nullable);
     return MakeTyped("ROWTIME", held, "($1 - to_microseconds(1000))", {context.window->end});
   }
@@ -146,7 +149,8 @@ Result<BoundRelation> Binder::Impl::WindowFunction(const ast::Relation& relation
   ASSIGN_OR_RAISE(const auto intervals, WindowIntervals(relation.window, relation.arguments, 0, relation.at, context));
   ASSIGN_OR_RAISE(WindowColumns window, AddWindow(relation.window, time, intervals, relation.time_at, input, ""));
   BoundRelation bound{.sql = window.sql, .columns = input.columns};
-  SqlType time_type = SqlType::Timestamp(time->type.kind == SqlKind::kTimestamp ? std::min(time->type.precision, 6) : 3, false);
+  SqlType time_type =
+      SqlType::Timestamp(time->type.kind == SqlKind::kTimestamp ? std::min(time->type.precision, 6) : 3, false);
   const BoundPtr window_time = MakeTyped("ROWTIME", time_type, "($1 - to_microseconds(1000))", {window.end});
   bound.columns.push_back({.name = "window_start", .value = window.start});
   bound.columns.push_back({.name = "window_end", .value = window.end});

@@ -118,9 +118,8 @@ BoundPtr MakeNull() {
 BoundPtr MakeString(std::string_view text) {
   const auto characters = std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; });
   // A NUL cannot stand in a statement's text.
-  std::string sql = text.find('\0') == std::string_view::npos
-                        ? QuoteString(text)
-                        : "decode(from_hex('" + ToHex(text) + "'))";
+  std::string sql =
+      text.find('\0') == std::string_view::npos ? QuoteString(text) : "decode(from_hex('" + ToHex(text) + "'))";
   return MakeLiteral(SqlType::Char(static_cast<int32_t>(characters)), "CAST(" + sql + " AS VARCHAR)",
                      std::string(text));
 }
@@ -138,8 +137,9 @@ BoundPtr MakeBoolean(bool value) {
 
 BoundPtr MakeInterval(SqlKind kind, int64_t amount) {
   const std::string digits = std::to_string(amount);
-  auto bound = std::make_shared<Bound>(*MakeLiteral(
-      SqlType::Of(kind), "CAST(" + digits + (kind == SqlKind::kIntervalMonth ? " AS INTEGER)" : " AS BIGINT)"), digits));
+  auto bound = std::make_shared<Bound>(
+      *MakeLiteral(SqlType::Of(kind),
+                   "CAST(" + digits + (kind == SqlKind::kIntervalMonth ? " AS INTEGER)" : " AS BIGINT)"), digits));
   bound->number = amount;
   return bound;
 }

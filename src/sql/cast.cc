@@ -79,7 +79,8 @@ std::string RowText(const SqlType& row) {
   std::string text = "('('";
   for (size_t i = 0; i < row.children.size(); ++i) {
     if (i > 0) text += " || ', '";
-    text += " || coalesce(CAST(struct_extract($1, " + EscapeTemplate(QuoteString(row.names[i])) + ") AS VARCHAR), 'NULL')";
+    text +=
+        " || coalesce(CAST(struct_extract($1, " + EscapeTemplate(QuoteString(row.names[i])) + ") AS VARCHAR), 'NULL')";
   }
   return text + " || ')')";
 }
@@ -88,13 +89,19 @@ std::string RowText(const SqlType& row) {
 std::string PlainText(const Casting& c) {
   switch (c.from.kind) {
     case SqlKind::kChar:
-    case SqlKind::kVarchar: return "$1";
-    case SqlKind::kBoolean: return "CASE WHEN $1 THEN 'TRUE' WHEN NOT $1 THEN 'FALSE' END";
-    case SqlKind::kFloat: return "flink_float_text($1)";
-    case SqlKind::kDouble: return "flink_double_text($1)";
+    case SqlKind::kVarchar:
+      return "$1";
+    case SqlKind::kBoolean:
+      return "CASE WHEN $1 THEN 'TRUE' WHEN NOT $1 THEN 'FALSE' END";
+    case SqlKind::kFloat:
+      return "flink_float_text($1)";
+    case SqlKind::kDouble:
+      return "flink_double_text($1)";
     case SqlKind::kBinary:
-    case SqlKind::kVarbinary: return "decode($1)";
-    case SqlKind::kTime: return c.from.precision == 0 ? "strftime(DATE '1970-01-01' + $1, '%H:%M:%S')" : "CAST($1 AS VARCHAR)";
+    case SqlKind::kVarbinary:
+      return "decode($1)";
+    case SqlKind::kTime:
+      return c.from.precision == 0 ? "strftime(DATE '1970-01-01' + $1, '%H:%M:%S')" : "CAST($1 AS VARCHAR)";
     case SqlKind::kTimestamp:
     case SqlKind::kTimestampLtz: {
       const std::string digits = ", " + std::to_string(c.from.precision) + ")";
@@ -102,9 +109,12 @@ std::string PlainText(const Casting& c) {
       const bool instant = c.from.kind == SqlKind::kTimestampLtz;
       return "flink_timestamp_text(" + (instant ? LocalReading("$1", c.zone) : "$1") + digits;
     }
-    case SqlKind::kArray: return std::string(kArrayText);
-    case SqlKind::kRow: return RowText(c.from);
-    default: return "CAST($1 AS VARCHAR)";
+    case SqlKind::kArray:
+      return std::string(kArrayText);
+    case SqlKind::kRow:
+      return RowText(c.from);
+    default:
+      return "CAST($1 AS VARCHAR)";
   }
 }
 
@@ -147,17 +157,17 @@ std::string ToTime(const Casting& c) {
     return std::string(kNoCast);
   }
   if (c.from.kind == SqlKind::kTime && c.from.precision <= c.to.precision) return time;
-  return c.to.precision >= 6 ? time
-                             : "CAST(flink_cut(DATE '1970-01-01' + " + time + ", " + std::to_string(c.to.precision) +
-                                   ") AS TIME)";
+  return c.to.precision >= 6
+             ? time
+             : "CAST(flink_cut(DATE '1970-01-01' + " + time + ", " + std::to_string(c.to.precision) + ") AS TIME)";
 }
 
 std::string ToTimestamp(const Casting& c) {
   const bool nanos = c.to.is_nanos();
   const bool to_instant = c.to.kind == SqlKind::kTimestampLtz;
-  std::string time;         // Of the target's engine type.
-  int32_t digits = 9;       // Digits it may have.
-  bool local = true;        // Is it a local reading?
+  std::string time;    // Of the target's engine type.
+  int32_t digits = 9;  // Digits it may have.
+  bool local = true;   // Is it a local reading?
   if (c.from.is_text()) {
     time = c.Function(nanos ? "text_to_timestamp_ns" : "text_to_timestamp") + "($1)";
   } else if (c.from.kind == SqlKind::kDate) {
@@ -183,26 +193,37 @@ std::string ToTimestamp(const Casting& c) {
 
 std::string Conversion(const Casting& c) {
   switch (c.to.kind) {
-    case SqlKind::kBoolean: return ToBoolean(c);
+    case SqlKind::kBoolean:
+      return ToBoolean(c);
     case SqlKind::kTinyInt:
     case SqlKind::kSmallInt:
     case SqlKind::kInteger:
-    case SqlKind::kBigInt: return ToInteger(c);
-    case SqlKind::kDecimal: return ToDecimal(c);
+    case SqlKind::kBigInt:
+      return ToInteger(c);
+    case SqlKind::kDecimal:
+      return ToDecimal(c);
     case SqlKind::kFloat:
-    case SqlKind::kDouble: return ToApproximate(c);
+    case SqlKind::kDouble:
+      return ToApproximate(c);
     case SqlKind::kChar:
-    case SqlKind::kVarchar: return ToText(c);
+    case SqlKind::kVarchar:
+      return ToText(c);
     case SqlKind::kBinary:
-    case SqlKind::kVarbinary: return ToBinary(c);
-    case SqlKind::kDate: return ToDate(c);
-    case SqlKind::kTime: return ToTime(c);
+    case SqlKind::kVarbinary:
+      return ToBinary(c);
+    case SqlKind::kDate:
+      return ToDate(c);
+    case SqlKind::kTime:
+      return ToTime(c);
     case SqlKind::kTimestamp:
-    case SqlKind::kTimestampLtz: return ToTimestamp(c);
+    case SqlKind::kTimestampLtz:
+      return ToTimestamp(c);
     case SqlKind::kArray:
     case SqlKind::kMap:
-    case SqlKind::kRow: return c.from.kind == c.to.kind ? c.ToTarget("$1") : std::string(kNoCast);
-    default: return std::string(kNoCast);
+    case SqlKind::kRow:
+      return c.from.kind == c.to.kind ? c.ToTarget("$1") : std::string(kNoCast);
+    default:
+      return std::string(kNoCast);
   }
 }
 
@@ -214,14 +235,19 @@ Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Positi
   }
   const SqlType& from = value->type;
   if (from.SameShape(to)) return value;
+  if (from.kind == SqlKind::kNull) {  // A column of nothing but NULLs.
+    return MakeTyped("CAST", to.WithNullable(true), "CAST($1 AS " + EscapeTemplate(to.EngineName()) + ")",
+                     {std::move(value)});
+  }
   const Casting casting{from, to, mode, zone};
   if (from.kind == SqlKind::kBoolean && (to.is_timestamp() || to.kind == SqlKind::kDate)) {
     return InvalidAt(at, "cannot cast BOOLEAN to ", to.ToString());
   }
   const std::string text = Conversion(casting);
   if (text.empty()) {
-    return InvalidAt(at, "cannot cast ", from.WithNullable(true).ToString(), " to ", to.WithNullable(true).ToString(),
-                     from.is_numeric() && to.is_timestamp() ? ", use TO_TIMESTAMP(FROM_UNIXTIME(x)) or TO_TIMESTAMP_LTZ" : "");
+    return InvalidAt(
+        at, "cannot cast ", from.WithNullable(true).ToString(), " to ", to.WithNullable(true).ToString(),
+        from.is_numeric() && to.is_timestamp() ? ", use TO_TIMESTAMP(FROM_UNIXTIME(x)) or TO_TIMESTAMP_LTZ" : "");
   }
   const bool nullable = from.nullable || mode == CastMode::kTry;
   return MakeTyped(mode == CastMode::kWiden ? "WIDEN" : "CAST", to.WithNullable(nullable), text, {std::move(value)});

@@ -12,11 +12,16 @@ using Int128 = __int128;
 
 std::string_view NameOf(Arithmetic op) {
   switch (op) {
-    case Arithmetic::kPlus: return "plus";
-    case Arithmetic::kMinus: return "minus";
-    case Arithmetic::kTimes: return "times";
-    case Arithmetic::kDivide: return "divide";
-    case Arithmetic::kModulo: return "modulo";
+    case Arithmetic::kPlus:
+      return "plus";
+    case Arithmetic::kMinus:
+      return "minus";
+    case Arithmetic::kTimes:
+      return "times";
+    case Arithmetic::kDivide:
+      return "divide";
+    case Arithmetic::kModulo:
+      return "modulo";
   }
   return "";
 }
@@ -45,16 +50,18 @@ Decimal256 RoundedQuotient(const Decimal256& a, const Decimal256& b) {
 /// What a call of one DecimalFunction needs, worked out once.
 struct DecimalKernel {
   DecimalFunction function;
-  Decimal256 left_factor{1};   // Bring the operands to the scale the operation wants.
+  Decimal256 left_factor{1};  // Bring the operands to the scale the operation wants.
   Decimal256 right_factor{1};
-  Decimal256 divisor{1};       // Digits to round off after it.
-  Decimal256 limit{1};         // Results of this size or more are NULL.
-  Decimal256 left_limit{1};    // Left operands above it would leave 256 bits; their results are far over the limit.
+  Decimal256 divisor{1};     // Digits to round off after it.
+  Decimal256 limit{1};       // Results of this size or more are NULL.
+  Decimal256 left_limit{1};  // Left operands above it would leave 256 bits; their results are far over the limit.
 
   explicit DecimalKernel(const DecimalFunction& f) : function(f), limit(PowerOfTen(f.precision)) {
     const int32_t widest = std::max(f.left_scale, f.right_scale);
     switch (f.op) {
-      case Arithmetic::kTimes: divisor = PowerOfTen(f.left_scale + f.right_scale - f.scale); break;
+      case Arithmetic::kTimes:
+        divisor = PowerOfTen(f.left_scale + f.right_scale - f.scale);
+        break;
       case Arithmetic::kDivide: {
         const int32_t shift = f.scale + f.right_scale - f.left_scale;
         left_factor = PowerOfTen(std::max(shift, 0));
@@ -75,9 +82,15 @@ struct DecimalKernel {
     Decimal256 left = Wide(a) * left_factor;
     const Decimal256 right = Wide(b) * right_factor;
     switch (function.op) {
-      case Arithmetic::kPlus: left += right; break;
-      case Arithmetic::kMinus: left -= right; break;
-      case Arithmetic::kTimes: left *= right; break;
+      case Arithmetic::kPlus:
+        left += right;
+        break;
+      case Arithmetic::kMinus:
+        left -= right;
+        break;
+      case Arithmetic::kTimes:
+        left *= right;
+        break;
       case Arithmetic::kDivide:
       case Arithmetic::kModulo:
         if (b == 0) {
@@ -94,7 +107,9 @@ struct DecimalKernel {
   }
 };
 
-bool IsValid(const uint64_t* mask, duckdb::Index row) { return mask == nullptr || (mask[row / 64] >> row % 64 & 1) != 0; }
+bool IsValid(const uint64_t* mask, duckdb::Index row) {
+  return mask == nullptr || (mask[row / 64] >> row % 64 & 1) != 0;
+}
 
 void Call(duckdb::FunctionInfo info, duckdb::DataChunk input, duckdb::Vector output) noexcept {
   const duckdb::Api& api = duckdb::Loaded();

@@ -112,7 +112,8 @@ std::vector<SourceColumn> ColumnsOfSchema(const types::Schema& schema) {
 std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema) {
   std::vector<SourceColumn> columns;
   for (const types::Column& column : schema.columns) {
-    const bool system = column.name == lake::kBucketColumn || column.name == lake::kOffsetColumn || column.name == lake::kTimestampColumn;
+    const bool system = column.name == lake::kBucketColumn || column.name == lake::kOffsetColumn ||
+                        column.name == lake::kTimestampColumn;
     columns.push_back({column.name, column.type, system});
   }
   return columns;
@@ -130,7 +131,8 @@ io::Task<Result<std::map<int32_t, int64_t>>> HighWatermarks(io::Loop& loop, clie
 }  // namespace
 
 Result<std::shared_ptr<lake::LakeTable>> FlussTableCatalog::OpenLake(const types::TablePath& path) {
-  if (options_.lake == nullptr) return Error(ErrorCode::kLakeStorageNotConfigured, "no lake is configured, table=", path);
+  if (options_.lake == nullptr)
+    return Error(ErrorCode::kLakeStorageNotConfigured, "no lake is configured, table=", path);
   ASSIGN_OR_RAISE(std::unique_ptr<lake::LakeTable> table, options_.lake->OpenTable(path));
   return std::shared_ptr<lake::LakeTable>(std::move(table));
 }
@@ -150,7 +152,8 @@ Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref
 
 namespace {
 
-Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref, std::shared_ptr<lake::LakeTable> table, io::Random& random) {
+Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref, std::shared_ptr<lake::LakeTable> table,
+                                              io::Random& random) {
   std::vector<SourceColumn> columns = ColumnsOfLake(table->schema());
   std::optional<lake::LakeSnapshot> snapshot;
   if (ref.as_of_ms) {
@@ -190,11 +193,13 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
 
   // First the readable snapshot with its offsets: later the log can only have grown.
   Result<client::LakeSnapshot> readable =
-      options_.lake == nullptr ? Result<client::LakeSnapshot>(Error(ErrorCode::kLakeSnapshotNotExist, "no lake"))
-                               : io::SyncWait(loop, admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
+      options_.lake == nullptr
+          ? Result<client::LakeSnapshot>(Error(ErrorCode::kLakeSnapshotNotExist, "no lake"))
+          : io::SyncWait(loop, admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
   const ErrorCode code = CodeOf(readable.status());
   const bool tiered = readable.ok();
-  if (!tiered && code != ErrorCode::kLakeSnapshotNotExist && code != ErrorCode::kLakeStorageNotConfigured) return readable.status();
+  if (!tiered && code != ErrorCode::kLakeSnapshotNotExist && code != ErrorCode::kLakeStorageNotConfigured)
+    return readable.status();
   if (tiered) {
     facts.snapshot_id = readable->snapshot_id;
     ASSIGN_OR_RAISE(read->lake, OpenLake(ref.path));
@@ -232,7 +237,8 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   return MakeUnionView(std::move(read));
 }
 
-Result<std::unique_ptr<TableSink>> FlussTableCatalog::OpenSink(const types::TablePath& path, const SinkOptions& options) {
+Result<std::unique_ptr<TableSink>> FlussTableCatalog::OpenSink(const types::TablePath& path,
+                                                               const SinkOptions& options) {
   ASSIGN_OR_RAISE(const types::TableInfo table, GetTable(path));
   return MakeFlussSink(options_.cluster, NextLoop(), table, options);
 }

@@ -35,7 +35,8 @@ struct Arrangement {
   }
 };
 
-Arrangement Arrange(const types::Schema& table, const std::vector<std::string>& wanted, const std::vector<std::string>& given) {
+Arrangement Arrange(const types::Schema& table, const std::vector<std::string>& wanted,
+                    const std::vector<std::string>& given) {
   Arrangement arrangement;
   arrow::FieldVector fields;
   for (const std::string& name : wanted) {
@@ -67,7 +68,10 @@ class AppendSink : public TableSink {
 class UpsertSink : public TableSink {
  public:
   UpsertSink(io::Loop& loop, std::unique_ptr<client::UpsertWriter> writer, Arrangement arrangement, bool deletes)
-      : loop_(loop), writer_(OnLoop(loop, std::move(writer))), arrangement_(std::move(arrangement)), deletes_(deletes) {}
+      : loop_(loop),
+        writer_(OnLoop(loop, std::move(writer))),
+        arrangement_(std::move(arrangement)),
+        deletes_(deletes) {}
   Status Write(std::shared_ptr<arrow::RecordBatch> batch) override {
     ASSIGN_OR_RAISE(auto rows, arrangement_.Apply(*batch));
     if (deletes_) return io::SyncWait(loop_, writer_->Delete(std::move(rows)));
@@ -102,7 +106,8 @@ Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io:
   }
   auto opened = io::SyncWait(loop, client::UpsertWriter::Open(loop, cluster, table.path, writer_options));
   RETURN_NOT_OK(opened.status());
-  return std::make_unique<UpsertSink>(loop, std::move(*opened), Arrange(schema, wanted, options.columns), options.deletes);
+  return std::make_unique<UpsertSink>(loop, std::move(*opened), Arrange(schema, wanted, options.columns),
+                                      options.deletes);
 }
 
 }  // namespace sluice::sql

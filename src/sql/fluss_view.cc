@@ -94,8 +94,8 @@ class LakeSplitReader : public BatchReader {
   std::unique_ptr<lake::LakeReader> reader_;
 };
 
-Result<std::unique_ptr<BatchReader>> OpenSplit(const std::shared_ptr<lake::LakeTable>& table, const lake::LakeSplit& split,
-                                               const std::vector<std::string>& columns) {
+Result<std::unique_ptr<BatchReader>> OpenSplit(const std::shared_ptr<lake::LakeTable>& table,
+                                               const lake::LakeSplit& split, const std::vector<std::string>& columns) {
   ASSIGN_OR_RAISE(auto reader, table->Read(split, columns));
   return std::make_unique<LakeSplitReader>(table, std::move(reader));
 }
@@ -135,8 +135,10 @@ class KeyOf {
     KeyOf result;
     result.names_ = schema.primary_key;
     std::vector<types::DataTypePtr> types;
-    for (const std::string& name : schema.primary_key) types.push_back(schema.columns[static_cast<size_t>(schema.IndexOf(name))].type);
-    ASSIGN_OR_RAISE(types::KeyEncoder encoder, types::KeyEncoder::Make(types::KeyFormat::kCompacted, std::move(types), false));
+    for (const std::string& name : schema.primary_key)
+      types.push_back(schema.columns[static_cast<size_t>(schema.IndexOf(name))].type);
+    ASSIGN_OR_RAISE(types::KeyEncoder encoder,
+                    types::KeyEncoder::Make(types::KeyFormat::kCompacted, std::move(types), false));
     result.encoder_ = std::make_shared<const types::KeyEncoder>(std::move(encoder));
     return result;
   }
@@ -300,7 +302,8 @@ std::string PartitionName(const lake::LakeSplit& split) {
 class UnionView : public TableView {
  public:
   explicit UnionView(std::shared_ptr<const UnionRead> read) : read_(std::move(read)) {
-    for (const types::Column& column : read_->table.descriptor.schema.columns) columns_.push_back({column.name, column.type});
+    for (const types::Column& column : read_->table.descriptor.schema.columns)
+      columns_.push_back({column.name, column.type});
   }
   const std::vector<SourceColumn>& columns() const override { return columns_; }
 
@@ -341,7 +344,8 @@ class UnionView : public TableView {
     }
     std::map<UnionBucket, std::vector<const lake::LakeSplit*>> splits;
     if (read_->lake_plan) {
-      for (const lake::LakeSplit& split : read_->lake_plan->splits) splits[{PartitionName(split), split.bucket}].push_back(&split);
+      for (const lake::LakeSplit& split : read_->lake_plan->splits)
+        splits[{PartitionName(split), split.bucket}].push_back(&split);
     }
     std::vector<PartSource::Opener> parts;
     for (const UnionPart& part : read_->plan.parts) {
@@ -362,10 +366,12 @@ class UnionView : public TableView {
     return std::make_unique<PartSource>(std::move(parts));
   }
 
-  static Result<std::unique_ptr<BatchReader>> OpenBucket(const std::shared_ptr<const UnionRead>& read, const UnionPart& part,
+  static Result<std::unique_ptr<BatchReader>> OpenBucket(const std::shared_ptr<const UnionRead>& read,
+                                                         const UnionPart& part,
                                                          const std::vector<const lake::LakeSplit*>& lake_part,
                                                          const std::vector<std::string>& names,
-                                                         const std::vector<std::string>& with_key, const KeyOf& key_of) {
+                                                         const std::vector<std::string>& with_key,
+                                                         const KeyOf& key_of) {
     std::unique_ptr<BatchReader> base;
     int64_t from = part.log_from;
     if (part.base == UnionPart::Base::kKeys) {
@@ -393,8 +399,8 @@ class UnionView : public TableView {
 
 class LakeView : public TableView {
  public:
-  LakeView(std::vector<SourceColumn> columns, std::shared_ptr<lake::LakeTable> table, std::optional<lake::LakePlan> plan,
-           std::unique_ptr<LakePin> pin)
+  LakeView(std::vector<SourceColumn> columns, std::shared_ptr<lake::LakeTable> table,
+           std::optional<lake::LakePlan> plan, std::unique_ptr<LakePin> pin)
       : columns_(std::move(columns)), table_(std::move(table)), pin_(std::move(pin)) {
     if (plan) plan_ = std::make_shared<const lake::LakePlan>(std::move(*plan));
   }
@@ -421,9 +427,7 @@ class LakeView : public TableView {
             " of which merged=" + std::to_string(merged)};
   }
 
-  std::optional<int64_t> RowCountHint() const override {
-    return plan_ == nullptr ? 0 : plan_->snapshot.total_records;
-  }
+  std::optional<int64_t> RowCountHint() const override { return plan_ == nullptr ? 0 : plan_->snapshot.total_records; }
 
  private:
   std::vector<SourceColumn> columns_;

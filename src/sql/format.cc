@@ -20,11 +20,21 @@ void AppendQuoted(std::string_view text, std::string* out) {
   out->push_back('"');
   for (const char c : text) {
     switch (c) {
-      case '"': *out += "\\\""; break;
-      case '\\': *out += "\\\\"; break;
-      case '\n': *out += "\\n"; break;
-      case '\r': *out += "\\r"; break;
-      case '\t': *out += "\\t"; break;
+      case '"':
+        *out += "\\\"";
+        break;
+      case '\\':
+        *out += "\\\\";
+        break;
+      case '\n':
+        *out += "\\n";
+        break;
+      case '\r':
+        *out += "\\r";
+        break;
+      case '\t':
+        *out += "\\t";
+        break;
       default:
         if (static_cast<uint8_t>(c) < 0x20) {
           *out += "\\u00";
@@ -42,10 +52,14 @@ int64_t FloorDivide(int64_t value, int64_t divisor) { return value / divisor - (
 
 int64_t TicksPerSecond(arrow::TimeUnit::type unit) {
   switch (unit) {
-    case arrow::TimeUnit::SECOND: return 1;
-    case arrow::TimeUnit::MILLI: return 1000;
-    case arrow::TimeUnit::MICRO: return 1000000;
-    case arrow::TimeUnit::NANO: return 1000000000;
+    case arrow::TimeUnit::SECOND:
+      return 1;
+    case arrow::TimeUnit::MILLI:
+      return 1000;
+    case arrow::TimeUnit::MICRO:
+      return 1000000;
+    case arrow::TimeUnit::NANO:
+      return 1000000000;
   }
   return 1;
 }
@@ -54,7 +68,8 @@ std::string TimestampCell(const DataType& type, const arrow::Array& array, int64
   const int64_t ticks = TicksPerSecond(static_cast<const arrow::TimestampType&>(*array.type()).unit());
   const int64_t value = static_cast<const arrow::TimestampArray&>(array).Value(row);
   const int64_t seconds = FloorDivide(value, ticks);
-  return TimestampText(seconds, static_cast<int32_t>((value - seconds * ticks) * (1000000000 / ticks)), type.precision());
+  return TimestampText(seconds, static_cast<int32_t>((value - seconds * ticks) * (1000000000 / ticks)),
+                       type.precision());
 }
 
 std::string TimeCell(const DataType& type, const arrow::Array& array, int64_t row) {
@@ -127,25 +142,40 @@ Cell FloatCell(Float value) {
 
 Cell CellOf(const DataType& type, const arrow::Array& array, int64_t row) {
   switch (type.kind()) {
-    case TypeKind::kBoolean: return {static_cast<const arrow::BooleanArray&>(array).Value(row) ? "true" : "false", true};
-    case TypeKind::kTinyInt: return {std::to_string(static_cast<const arrow::Int8Array&>(array).Value(row)), true};
-    case TypeKind::kSmallInt: return {std::to_string(static_cast<const arrow::Int16Array&>(array).Value(row)), true};
-    case TypeKind::kInteger: return {std::to_string(static_cast<const arrow::Int32Array&>(array).Value(row)), true};
-    case TypeKind::kBigInt: return {std::to_string(static_cast<const arrow::Int64Array&>(array).Value(row)), true};
-    case TypeKind::kFloat: return FloatCell(static_cast<const arrow::FloatArray&>(array).Value(row));
-    case TypeKind::kDouble: return FloatCell(static_cast<const arrow::DoubleArray&>(array).Value(row));
+    case TypeKind::kBoolean:
+      return {static_cast<const arrow::BooleanArray&>(array).Value(row) ? "true" : "false", true};
+    case TypeKind::kTinyInt:
+      return {std::to_string(static_cast<const arrow::Int8Array&>(array).Value(row)), true};
+    case TypeKind::kSmallInt:
+      return {std::to_string(static_cast<const arrow::Int16Array&>(array).Value(row)), true};
+    case TypeKind::kInteger:
+      return {std::to_string(static_cast<const arrow::Int32Array&>(array).Value(row)), true};
+    case TypeKind::kBigInt:
+      return {std::to_string(static_cast<const arrow::Int64Array&>(array).Value(row)), true};
+    case TypeKind::kFloat:
+      return FloatCell(static_cast<const arrow::FloatArray&>(array).Value(row));
+    case TypeKind::kDouble:
+      return FloatCell(static_cast<const arrow::DoubleArray&>(array).Value(row));
     case TypeKind::kChar:
-    case TypeKind::kString: return {std::string(static_cast<const arrow::StringArray&>(array).GetView(row))};
-    case TypeKind::kBinary: return {ToHex(static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(row))};
-    case TypeKind::kBytes: return {ToHex(static_cast<const arrow::BinaryArray&>(array).GetView(row))};
-    case TypeKind::kDecimal: return {DecimalCell(type, array, row)};
-    case TypeKind::kDate: return {DateText(static_cast<const arrow::Date32Array&>(array).Value(row))};
-    case TypeKind::kTime: return {TimeCell(type, array, row)};
+    case TypeKind::kString:
+      return {std::string(static_cast<const arrow::StringArray&>(array).GetView(row))};
+    case TypeKind::kBinary:
+      return {ToHex(static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(row))};
+    case TypeKind::kBytes:
+      return {ToHex(static_cast<const arrow::BinaryArray&>(array).GetView(row))};
+    case TypeKind::kDecimal:
+      return {DecimalCell(type, array, row)};
+    case TypeKind::kDate:
+      return {DateText(static_cast<const arrow::Date32Array&>(array).Value(row))};
+    case TypeKind::kTime:
+      return {TimeCell(type, array, row)};
     case TypeKind::kTimestamp:
-    case TypeKind::kTimestampLtz: return {TimestampCell(type, array, row)};
+    case TypeKind::kTimestampLtz:
+      return {TimestampCell(type, array, row)};
     case TypeKind::kArray:
     case TypeKind::kMap:
-    case TypeKind::kRow: break;
+    case TypeKind::kRow:
+      break;
   }
   std::string text;
   AppendJsonNested(type, array, row, &text);
@@ -167,7 +197,8 @@ void AppendJson(const DataType& type, const arrow::Array& array, int64_t row, st
 
 Status CheckShape(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch) {
   if (static_cast<int>(columns.size()) == batch.num_columns()) return Status::OK();
-  return Status::Invalid("batch has another number of columns, expected=", columns.size(), " got=", batch.num_columns());
+  return Status::Invalid("batch has another number of columns, expected=", columns.size(),
+                         " got=", batch.num_columns());
 }
 
 }  // namespace

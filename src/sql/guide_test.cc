@@ -72,7 +72,8 @@ class GuideTest : public testing::Test {
 TEST_F(GuideTest, RunsAsWrittenWithFlinksRowsAndTypes) {
   Run("CREATE CATALOG `my-catalog` WITH ('type' = 'fluss', 'bootstrap.servers' = 'localhost:9123')");
   Run("USE CATALOG `my-catalog`");
-  for (const char* number : {"01", "04", "11", "12", "21", "23", "26", "27", "28", "31", "32", "33", "34", "35"}) RunNumber(number);
+  for (const char* number : {"01", "04", "11", "12", "21", "23", "26", "27", "28", "31", "32", "33", "34", "35"})
+    RunNumber(number);
   RunScript(folder_ + "/shape.sql");
   RunScript(folder_ + "/rows.sql");
 

@@ -20,8 +20,8 @@ std::string FloatText(Float value) {
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
   if (value == 0) return std::signbit(value) ? "-0.0" : "0.0";
   std::array<char, 64> buffer;
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(value),
-                                          std::chars_format::scientific);
+  const auto [end, error] =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(value), std::chars_format::scientific);
   const std::string_view form(buffer.data(), static_cast<size_t>(end - buffer.data()));
   const size_t mark = form.find('e');
   std::string digits(form.substr(0, 1));
@@ -213,8 +213,9 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kMonths = {"January", "February", "March",     "April",   "May",      "June",
-                                                      "July",    "August",   "September", "October", "November", "December"};
+constexpr std::array<std::string_view, 12> kMonths = {"January",   "February", "March",    "April",
+                                                      "May",       "June",     "July",     "August",
+                                                      "September", "October",  "November", "December"};
 constexpr std::array<std::string_view, 7> kDays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                    "Friday", "Saturday", "Sunday"};
 
@@ -276,22 +277,31 @@ std::string Padded(int64_t value, size_t width) { return fmt::format("{:0{}}", v
 std::optional<std::string> FormatPiece(const PatternPiece& piece, const Fields& f) {
   switch (piece.letter) {
     case 'y':
-    case 'u': return piece.count == 2 ? Padded(f.year % 100, 2) : Padded(f.year, piece.count);
+    case 'u':
+      return piece.count == 2 ? Padded(f.year % 100, 2) : Padded(f.year, piece.count);
     case 'M':
       if (piece.count == 3) return std::string(kMonths[static_cast<size_t>(f.month - 1)].substr(0, 3));
       if (piece.count == 4) return std::string(kMonths[static_cast<size_t>(f.month - 1)]);
       return Padded(f.month, piece.count);
-    case 'd': return Padded(f.day, piece.count);
-    case 'H': return Padded(f.hour, piece.count);
-    case 'h': return Padded((f.hour + 11) % 12 + 1, piece.count);
-    case 'm': return Padded(f.minute, piece.count);
-    case 's': return Padded(f.second, piece.count);
-    case 'S': return fmt::format("{:09}", f.nanos).substr(0, std::min<size_t>(piece.count, 9));
-    case 'a': return std::string(f.hour < 12 ? "AM" : "PM");
+    case 'd':
+      return Padded(f.day, piece.count);
+    case 'H':
+      return Padded(f.hour, piece.count);
+    case 'h':
+      return Padded((f.hour + 11) % 12 + 1, piece.count);
+    case 'm':
+      return Padded(f.minute, piece.count);
+    case 's':
+      return Padded(f.second, piece.count);
+    case 'S':
+      return fmt::format("{:09}", f.nanos).substr(0, std::min<size_t>(piece.count, 9));
+    case 'a':
+      return std::string(f.hour < 12 ? "AM" : "PM");
     case 'E':
       return std::string(piece.count < 4 ? kDays[static_cast<size_t>(f.weekday)].substr(0, 3)
                                          : kDays[static_cast<size_t>(f.weekday)]);
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -321,13 +331,17 @@ bool ParsePiece(const PatternPiece& piece, std::string_view* text, Fields* f) {
         }
       }
       return false;
-    case 'd': return take(most, &f->day);
-    case 'H': return take(most, &f->hour);
+    case 'd':
+      return take(most, &f->day);
+    case 'H':
+      return take(most, &f->hour);
     case 'h':
       f->half_day = true;
       return take(most, &f->hour);
-    case 'm': return take(most, &f->minute);
-    case 's': return take(most, &f->second);
+    case 'm':
+      return take(most, &f->minute);
+    case 's':
+      return take(most, &f->second);
     case 'S': {
       const size_t before = text->size();
       const auto value = TakeNumber(text, std::min<size_t>(piece.count, 9));
@@ -343,7 +357,8 @@ bool ParsePiece(const PatternPiece& piece, std::string_view* text, Fields* f) {
       text->remove_prefix(2);
       f->half_day = true;
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 

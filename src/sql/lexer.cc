@@ -11,11 +11,11 @@ namespace {
 bool StartsWord(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool ContinuesWord(char c) { return StartsWord(c) || IsDigit(c) || c == '$'; }
+bool IsNumeral(char c) { return c >= '0' && c <= '9'; }
+bool ContinuesWord(char c) { return StartsWord(c) || IsNumeral(c) || c == '$'; }
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 int HexValue(char c) {
-  if (IsDigit(c)) return c - '0';
+  if (IsNumeral(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
@@ -100,7 +100,7 @@ class Lexer {
     if ((c == 'U' || c == 'u') && Peek(1) == '&' && Peek(2) == '\'') return TakeUnicode(token);
     if ((c == 'X' || c == 'x') && Peek(1) == '\'') return TakeHex(token);
     if (StartsWord(c)) return TakeWord(token);
-    if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) return TakeNumber(token);
+    if (IsNumeral(c) || (c == '.' && IsNumeral(Peek(1)))) return TakeNumber(token);
     if (c == '\'') {
       token->kind = TokenKind::kString;
       return TakeQuoted('\'', &token->text);
@@ -128,17 +128,17 @@ class Lexer {
 
   Status TakeNumber(Token* token) {
     token->kind = TokenKind::kInteger;
-    while (IsDigit(Peek())) token->text.push_back(Step());
+    while (IsNumeral(Peek())) token->text.push_back(Step());
     if (Peek() == '.' && !StartsWord(Peek(1))) {
       token->kind = TokenKind::kDecimal;
       token->text.push_back(Step());
-      while (IsDigit(Peek())) token->text.push_back(Step());
+      while (IsNumeral(Peek())) token->text.push_back(Step());
     }
     const size_t sign = Peek(1) == '+' || Peek(1) == '-' ? 1 : 0;
-    if ((Peek() == 'e' || Peek() == 'E') && IsDigit(Peek(1 + sign))) {
+    if ((Peek() == 'e' || Peek() == 'E') && IsNumeral(Peek(1 + sign))) {
       token->kind = TokenKind::kDouble;
       for (size_t i = 0; i < 1 + sign; ++i) token->text.push_back(Step());
-      while (IsDigit(Peek())) token->text.push_back(Step());
+      while (IsNumeral(Peek())) token->text.push_back(Step());
     }
     if (StartsWord(Peek())) return InvalidAt(at_, "number runs into a word, number=", token->text);
     return Status::OK();

@@ -70,7 +70,8 @@ class MemoryView : public TableView {
       ASSIGN_OR_RAISE(auto array, builder->Finish());
       arrays.push_back(std::move(array));
     }
-    return std::make_unique<OnePart>(arrow::RecordBatch::Make(schema, static_cast<int64_t>(rows_.size()), std::move(arrays)));
+    return std::make_unique<OnePart>(
+        arrow::RecordBatch::Make(schema, static_cast<int64_t>(rows_.size()), std::move(arrays)));
   }
 
   std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>& predicates) const override {
@@ -154,7 +155,8 @@ class MemoryCatalog::Sink : public TableSink {
 
   Status Finish() override {
     const std::lock_guard lock(catalog_.mutex_);
-    table_->snapshots.push_back({static_cast<int64_t>(table_->snapshots.size()) + 1, catalog_.clock_.NowMs(), table_->rows});
+    table_->snapshots.push_back(
+        {static_cast<int64_t>(table_->snapshots.size()) + 1, catalog_.clock_.NowMs(), table_->rows});
     return Status::OK();
   }
 
@@ -213,7 +215,8 @@ Result<std::shared_ptr<MemoryCatalog::Table>> MemoryCatalog::Find(const types::T
 
 Result<std::vector<std::string>> MemoryCatalog::ListTables(const std::string& database) {
   const std::lock_guard lock(mutex_);
-  if (!databases_.contains(database)) return Error(ErrorCode::kDatabaseNotExist, "database does not exist, name=", database);
+  if (!databases_.contains(database))
+    return Error(ErrorCode::kDatabaseNotExist, "database does not exist, name=", database);
   std::vector<std::string> names;
   for (const auto& [path, table] : tables_) {
     if (path.database == database) names.push_back(path.table);
@@ -230,7 +233,8 @@ Result<types::TableInfo> MemoryCatalog::GetTable(const types::TablePath& path) {
 Status MemoryCatalog::CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
                                   bool if_not_exists) {
   const std::lock_guard lock(mutex_);
-  if (!databases_.contains(path.database)) return Error(ErrorCode::kDatabaseNotExist, "database does not exist, name=", path.database);
+  if (!databases_.contains(path.database))
+    return Error(ErrorCode::kDatabaseNotExist, "database does not exist, name=", path.database);
   if (tables_.contains(path)) {
     return if_not_exists ? Status::OK() : Error(ErrorCode::kTableAlreadyExist, "table exists already, name=", path);
   }
@@ -262,7 +266,8 @@ Status MemoryCatalog::AlterTable(const types::TablePath& path, const TableChange
     descriptor.custom_properties.erase(key);
   }
   for (const types::Column& column : changes.add_columns) {
-    if (descriptor.schema.IndexOf(column.name) >= 0) return Error(ErrorCode::kInvalidAlterTable, "column exists already, name=", column.name);
+    if (descriptor.schema.IndexOf(column.name) >= 0)
+      return Error(ErrorCode::kInvalidAlterTable, "column exists already, name=", column.name);
     descriptor.schema.columns.push_back(column);
     for (MemoryRow& row : (*table)->rows) row.push_back(arrow::MakeNullScalar(column.type->ToArrow()));
   }
@@ -277,13 +282,15 @@ Status MemoryCatalog::AlterTable(const types::TablePath& path, const TableChange
 Result<std::vector<types::PartitionInfo>> MemoryCatalog::ListPartitions(const types::TablePath& path) {
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(const auto table, Find(path));
-  if (!table->info.descriptor.partitioned()) return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned, name=", path);
+  if (!table->info.descriptor.partitioned())
+    return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned, name=", path);
   return table->partitions;
 }
 
 namespace {
 
-Result<types::PartitionInfo> PartitionOf(const types::TableDescriptor& table, const std::map<std::string, std::string>& spec) {
+Result<types::PartitionInfo> PartitionOf(const types::TableDescriptor& table,
+                                         const std::map<std::string, std::string>& spec) {
   if (!table.partitioned()) return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned");
   types::PartitionInfo partition;
   for (const std::string& key : table.partition_keys) {
@@ -291,7 +298,8 @@ Result<types::PartitionInfo> PartitionOf(const types::TableDescriptor& table, co
     if (value == spec.end()) return Error(ErrorCode::kPartitionSpecInvalid, "partition lacks a column, name=", key);
     partition.values.push_back(value->second);
   }
-  if (spec.size() != partition.values.size()) return Error(ErrorCode::kPartitionSpecInvalid, "partition names another column than the table's");
+  if (spec.size() != partition.values.size())
+    return Error(ErrorCode::kPartitionSpecInvalid, "partition names another column than the table's");
   return partition;
 }
 
@@ -304,7 +312,9 @@ Status MemoryCatalog::CreatePartition(const types::TablePath& path, const std::m
   ASSIGN_OR_RAISE(types::PartitionInfo partition, PartitionOf(table->info.descriptor, spec));
   for (const types::PartitionInfo& other : table->partitions) {
     if (other.values == partition.values) {
-      return if_not_exists ? Status::OK() : Error(ErrorCode::kPartitionAlreadyExists, "partition exists already, name=", partition.Name());
+      return if_not_exists
+                 ? Status::OK()
+                 : Error(ErrorCode::kPartitionAlreadyExists, "partition exists already, name=", partition.Name());
     }
   }
   table->partitions.push_back(std::move(partition));
@@ -316,8 +326,11 @@ Status MemoryCatalog::DropPartition(const types::TablePath& path, const std::map
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(const auto table, Find(path));
   ASSIGN_OR_RAISE(const types::PartitionInfo partition, PartitionOf(table->info.descriptor, spec));
-  const auto removed = std::erase_if(table->partitions, [&](const auto& other) { return other.values == partition.values; });
-  return removed > 0 || if_exists ? Status::OK() : Error(ErrorCode::kPartitionNotExists, "partition does not exist, name=", partition.Name());
+  const auto removed =
+      std::erase_if(table->partitions, [&](const auto& other) { return other.values == partition.values; });
+  return removed > 0 || if_exists
+             ? Status::OK()
+             : Error(ErrorCode::kPartitionNotExists, "partition does not exist, name=", partition.Name());
 }
 
 Result<std::vector<std::string>> MemoryCatalog::ListViews(const std::string& database) {
@@ -354,7 +367,8 @@ Result<std::vector<SourceColumn>> MemoryCatalog::Columns(const TableRef& ref) {
   ASSIGN_OR_RAISE(const auto table, Find(ref.path));
   if (ref.part == TablePart::kLakeSnapshots) return SnapshotColumns();
   std::vector<SourceColumn> columns;
-  for (const types::Column& column : table->info.descriptor.schema.columns) columns.push_back({column.name, column.type});
+  for (const types::Column& column : table->info.descriptor.schema.columns)
+    columns.push_back({column.name, column.type});
   return columns;
 }
 
@@ -365,9 +379,10 @@ Result<std::shared_ptr<TableView>> MemoryCatalog::View(const TableRef& ref) {
   if (ref.part == TablePart::kLakeSnapshots) {
     std::vector<MemoryRow> rows;
     for (const MemorySnapshot& snapshot : table->snapshots) {
-      rows.push_back({std::make_shared<arrow::Int64Scalar>(snapshot.id),
-                      std::make_shared<arrow::TimestampScalar>(snapshot.time_ms, arrow::timestamp(arrow::TimeUnit::MILLI)),
-                      std::make_shared<arrow::Int64Scalar>(static_cast<int64_t>(snapshot.rows.size()))});
+      rows.push_back(
+          {std::make_shared<arrow::Int64Scalar>(snapshot.id),
+           std::make_shared<arrow::TimestampScalar>(snapshot.time_ms, arrow::timestamp(arrow::TimeUnit::MILLI)),
+           std::make_shared<arrow::Int64Scalar>(static_cast<int64_t>(snapshot.rows.size()))});
     }
     return std::make_shared<MemoryView>(std::move(columns), std::move(rows));
   }

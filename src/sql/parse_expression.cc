@@ -37,25 +37,50 @@ constexpr std::array kComparisons = {std::string_view("="), std::string_view("<>
                                      std::string_view(">=")};
 
 // Functions that the grammar calls without parentheses.
-constexpr std::array kBareFunctions = {
-    std::string_view("CURRENT_TIMESTAMP"), std::string_view("CURRENT_DATE"),  std::string_view("CURRENT_TIME"),
-    std::string_view("LOCALTIMESTAMP"),    std::string_view("LOCALTIME"),     std::string_view("CURRENT_ROW_TIMESTAMP"),
-    std::string_view("CURRENT_DATABASE"),  std::string_view("CURRENT_CATALOG")};
+constexpr std::array kBareFunctions = {std::string_view("CURRENT_TIMESTAMP"), std::string_view("CURRENT_DATE"),
+                                       std::string_view("CURRENT_TIME"),      std::string_view("LOCALTIMESTAMP"),
+                                       std::string_view("LOCALTIME"),         std::string_view("CURRENT_ROW_TIMESTAMP"),
+                                       std::string_view("CURRENT_DATABASE"),  std::string_view("CURRENT_CATALOG")};
 
 struct Unit {
   std::string_view word;
   std::string_view name;
 };
 constexpr Unit kUnits[] = {
-    {"YEAR", "YEAR"},         {"YEARS", "YEAR"},     {"QUARTER", "QUARTER"},         {"QUARTERS", "QUARTER"},
-    {"MONTH", "MONTH"},       {"MONTHS", "MONTH"},   {"WEEK", "WEEK"},               {"WEEKS", "WEEK"},
-    {"DAY", "DAY"},           {"DAYS", "DAY"},       {"HOUR", "HOUR"},               {"HOURS", "HOUR"},
-    {"MINUTE", "MINUTE"},     {"MINUTES", "MINUTE"}, {"SECOND", "SECOND"},           {"SECONDS", "SECOND"},
-    {"MILLISECOND", "MILLISECOND"},                  {"MICROSECOND", "MICROSECOND"}, {"NANOSECOND", "NANOSECOND"},
-    {"DOW", "DOW"},           {"ISODOW", "ISODOW"},  {"DOY", "DOY"},                 {"ISOYEAR", "ISOYEAR"},
-    {"EPOCH", "EPOCH"},       {"DECADE", "DECADE"},  {"CENTURY", "CENTURY"},         {"MILLENNIUM", "MILLENNIUM"},
-    {"SQL_TSI_YEAR", "YEAR"}, {"SQL_TSI_QUARTER", "QUARTER"}, {"SQL_TSI_MONTH", "MONTH"}, {"SQL_TSI_WEEK", "WEEK"},
-    {"SQL_TSI_DAY", "DAY"},   {"SQL_TSI_HOUR", "HOUR"},       {"SQL_TSI_MINUTE", "MINUTE"},
+    {"YEAR", "YEAR"},
+    {"YEARS", "YEAR"},
+    {"QUARTER", "QUARTER"},
+    {"QUARTERS", "QUARTER"},
+    {"MONTH", "MONTH"},
+    {"MONTHS", "MONTH"},
+    {"WEEK", "WEEK"},
+    {"WEEKS", "WEEK"},
+    {"DAY", "DAY"},
+    {"DAYS", "DAY"},
+    {"HOUR", "HOUR"},
+    {"HOURS", "HOUR"},
+    {"MINUTE", "MINUTE"},
+    {"MINUTES", "MINUTE"},
+    {"SECOND", "SECOND"},
+    {"SECONDS", "SECOND"},
+    {"MILLISECOND", "MILLISECOND"},
+    {"MICROSECOND", "MICROSECOND"},
+    {"NANOSECOND", "NANOSECOND"},
+    {"DOW", "DOW"},
+    {"ISODOW", "ISODOW"},
+    {"DOY", "DOY"},
+    {"ISOYEAR", "ISOYEAR"},
+    {"EPOCH", "EPOCH"},
+    {"DECADE", "DECADE"},
+    {"CENTURY", "CENTURY"},
+    {"MILLENNIUM", "MILLENNIUM"},
+    {"SQL_TSI_YEAR", "YEAR"},
+    {"SQL_TSI_QUARTER", "QUARTER"},
+    {"SQL_TSI_MONTH", "MONTH"},
+    {"SQL_TSI_WEEK", "WEEK"},
+    {"SQL_TSI_DAY", "DAY"},
+    {"SQL_TSI_HOUR", "HOUR"},
+    {"SQL_TSI_MINUTE", "MINUTE"},
     {"SQL_TSI_SECOND", "SECOND"},
 };
 
@@ -117,8 +142,8 @@ Result<ExprPtr> Parser::Predicate(ExprPtr left, bool* more) {
   }
   if (PeekSymbol("==")) return InvalidAt(at, "== is not an operator, write =");
   if (PeekWord("IS")) return IsTest(std::move(left));
-  const bool negated = PeekWord("NOT") && (PeekWord("BETWEEN", 1) || PeekWord("IN", 1) || PeekWord("LIKE", 1) ||
-                                           PeekWord("SIMILAR", 1));
+  const bool negated =
+      PeekWord("NOT") && (PeekWord("BETWEEN", 1) || PeekWord("IN", 1) || PeekWord("LIKE", 1) || PeekWord("SIMILAR", 1));
   if (negated) Take();
   if (AcceptWord("BETWEEN")) return BetweenTail(std::move(left), negated, at);
   if (AcceptWord("IN")) return InTail(std::move(left), negated, at);
@@ -153,8 +178,9 @@ Result<ExprPtr> Parser::BetweenTail(ExprPtr left, bool negated, Position at) {
   ASSIGN_OR_RAISE(ExprPtr low, Concatenation());
   RETURN_NOT_OK(ExpectWord("AND"));
   ASSIGN_OR_RAISE(ExprPtr high, Concatenation());
-  return Negate(MakeCall(symmetric ? "BETWEEN SYMMETRIC" : "BETWEEN", at, std::move(left), std::move(low), std::move(high)),
-                negated);
+  return Negate(
+      MakeCall(symmetric ? "BETWEEN SYMMETRIC" : "BETWEEN", at, std::move(left), std::move(low), std::move(high)),
+      negated);
 }
 
 Result<ExprPtr> Parser::InTail(ExprPtr left, bool negated, Position at) {

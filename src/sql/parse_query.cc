@@ -243,7 +243,8 @@ Status Parser::GroupingElement(ast::Select* select) {
   if (rollup) {
     for (size_t kept = elements.size() + 1; kept-- > 0;) add([kept](size_t i) { return i < kept; });
   } else {
-    for (size_t mask = size_t{1} << elements.size(); mask-- > 0;) add([mask](size_t i) { return (mask >> i & 1) != 0; });
+    for (size_t mask = size_t{1} << elements.size(); mask-- > 0;)
+      add([mask](size_t i) { return (mask >> i & 1) != 0; });
   }
   return Status::OK();
 }
@@ -284,9 +285,7 @@ Result<bool> Parser::JoinType(Relation* join) {
     join->join = ast::JoinKind::kInner;
   } else if (PeekWord("LEFT") || PeekWord("RIGHT") || PeekWord("FULL")) {
     const std::string side = Take().upper;
-    join->join = side == "LEFT"    ? ast::JoinKind::kLeft
-                 : side == "RIGHT" ? ast::JoinKind::kRight
-                                   : ast::JoinKind::kFull;
+    join->join = side == "LEFT" ? ast::JoinKind::kLeft : side == "RIGHT" ? ast::JoinKind::kRight : ast::JoinKind::kFull;
     if (side == "LEFT" && AcceptWord("SEMI")) {
       join->join = ast::JoinKind::kSemi;
     } else if (side == "LEFT" && AcceptWord("ANTI")) {

@@ -99,15 +99,15 @@ class ProbeTest : public testing::Test {
       const std::vector<std::string> cells = Split(line, "\t");
       probes_.push_back({cells[0], cells[2], cells[3], cells[4], cells.size() > 8 ? cells[8] : ""});
     }
-    for (const char* sql : {
-             "CREATE TABLE win (id INT, ts TIMESTAMP, t3 TIMESTAMP(3), v INT, amount DECIMAL(10, 2))",
-             "INSERT INTO win VALUES (1, TIMESTAMP '2025-03-31 13:41:00.5', TIMESTAMP '2025-03-31 13:41:00.5', 1, 10.10), "
-             "(2, TIMESTAMP '2025-03-31 13:44:59.999999', TIMESTAMP '2025-03-31 13:44:59.999', 2, 20.20), "
-             "(3, TIMESTAMP '2025-03-31 13:45:00', TIMESTAMP '2025-03-31 13:45:00', 4, 5.05), (4, NULL, NULL, 8, 7.00), "
-             "(5, TIMESTAMP '1969-12-31 23:58:00', TIMESTAMP '1969-12-31 23:58:00', 16, 1.00)",
-             "CREATE TABLE n1 (i INT, j INT, d DECIMAL(38,0), e DECIMAL(38,0), s STRING, a ARRAY<INT>, f DOUBLE)",
-             "INSERT INTO n1 VALUES (2147483647, 1, 99999999999999999999999999999999999999, 1, 'x1', ARRAY[1, NULL], 0), "
-             "(NULL, 0, NULL, 2, NULL, NULL, NULL)"}) {
+    for (const char* sql :
+         {"CREATE TABLE win (id INT, ts TIMESTAMP, t3 TIMESTAMP(3), v INT, amount DECIMAL(10, 2))",
+          "INSERT INTO win VALUES (1, TIMESTAMP '2025-03-31 13:41:00.5', TIMESTAMP '2025-03-31 13:41:00.5', 1, 10.10), "
+          "(2, TIMESTAMP '2025-03-31 13:44:59.999999', TIMESTAMP '2025-03-31 13:44:59.999', 2, 20.20), "
+          "(3, TIMESTAMP '2025-03-31 13:45:00', TIMESTAMP '2025-03-31 13:45:00', 4, 5.05), (4, NULL, NULL, 8, 7.00), "
+          "(5, TIMESTAMP '1969-12-31 23:58:00', TIMESTAMP '1969-12-31 23:58:00', 16, 1.00)",
+          "CREATE TABLE n1 (i INT, j INT, d DECIMAL(38,0), e DECIMAL(38,0), s STRING, a ARRAY<INT>, f DOUBLE)",
+          "INSERT INTO n1 VALUES (2147483647, 1, 99999999999999999999999999999999999999, 1, 'x1', ARRAY[1, NULL], 0), "
+          "(NULL, 0, NULL, 2, NULL, NULL, NULL)"}) {
       const auto answer = session_.Run(sql);
       ASSERT_TRUE(answer.ok()) << answer.status().ToString();
     }
@@ -124,9 +124,10 @@ TEST_F(ProbeTest, AgreesWithFlink) {
   int skipped = 0;
   int differ = 0;
   for (const Probe& probe : probes_) {
-    const bool doubtful = probe.note.find("artefact") != std::string::npos || probe.note.find("bug") != std::string::npos ||
-                          probe.note.find("defect") != std::string::npos || probe.note.find("clock") != std::string::npos ||
-                          probe.value.starts_with("[B@");
+    const bool doubtful = probe.note.find("artefact") != std::string::npos ||
+                          probe.note.find("bug") != std::string::npos ||
+                          probe.note.find("defect") != std::string::npos ||
+                          probe.note.find("clock") != std::string::npos || probe.value.starts_with("[B@");
     const auto answer = session_.Run("SELECT " + probe.expr);
     if (doubtful) {
       ++skipped;
@@ -150,8 +151,11 @@ TEST_F(ProbeTest, AgreesWithFlink) {
       continue;
     }
     ++differ;
-    std::cout << probe.id << "  " << probe.expr.substr(0, 110) << "\n    flink " << probe.type << " = " << probe.value.substr(0, 150) << "\n    ours  "
-              << (answer.ok() ? types + " = " + rows.substr(0, 150) : "error " + answer.status().message().substr(0, 150)) << "\n";
+    std::cout << probe.id << "  " << probe.expr.substr(0, 110) << "\n    flink " << probe.type << " = "
+              << probe.value.substr(0, 150) << "\n    ours  "
+              << (answer.ok() ? types + " = " + rows.substr(0, 150)
+                              : "error " + answer.status().message().substr(0, 150))
+              << "\n";
   }
   std::cout << "probes: agree=" << agree << " both_refuse=" << agree_refused << " we_accept_more=" << lenient
             << " differ=" << differ << " not_comparable=" << skipped << "\n";

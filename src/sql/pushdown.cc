@@ -34,11 +34,16 @@ std::optional<Predicate::Op> OpOf(const std::string& name) {
 
 Predicate::Op Mirrored(Predicate::Op op) {
   switch (op) {
-    case Predicate::Op::kLess: return Predicate::Op::kGreater;
-    case Predicate::Op::kLessOrEqual: return Predicate::Op::kGreaterOrEqual;
-    case Predicate::Op::kGreater: return Predicate::Op::kLess;
-    case Predicate::Op::kGreaterOrEqual: return Predicate::Op::kLessOrEqual;
-    default: return op;
+    case Predicate::Op::kLess:
+      return Predicate::Op::kGreater;
+    case Predicate::Op::kLessOrEqual:
+      return Predicate::Op::kGreaterOrEqual;
+    case Predicate::Op::kGreater:
+      return Predicate::Op::kLess;
+    case Predicate::Op::kGreaterOrEqual:
+      return Predicate::Op::kLessOrEqual;
+    default:
+      return op;
   }
 }
 
@@ -64,7 +69,8 @@ std::shared_ptr<arrow::Scalar> Timestamp(const std::string& text, const types::D
   const auto at = ParseTimestamp(text);
   if (!at) return nullptr;
   int64_t per_second = 1;
-  for (int32_t digits = type.precision() == 0 ? 0 : (type.precision() + 2) / 3 * 3; digits > 0; --digits) per_second *= 10;
+  for (int32_t digits = type.precision() == 0 ? 0 : (type.precision() + 2) / 3 * 3; digits > 0; --digits)
+    per_second *= 10;
   const int64_t step = 1000000000 / per_second;
   int64_t value = 0;
   if (at->nanos % step != 0 || __builtin_mul_overflow(at->seconds, per_second, &value)) return nullptr;
@@ -76,12 +82,18 @@ std::shared_ptr<arrow::Scalar> ScalarOf(const Bound& literal, const types::DataT
   const std::string& text = *literal.constant;
   const SqlKind kind = literal.type.kind;
   switch (type.kind()) {
-    case types::TypeKind::kTinyInt: return literal.type.is_integer() ? Integer<arrow::Int8Scalar>(text) : nullptr;
-    case types::TypeKind::kSmallInt: return literal.type.is_integer() ? Integer<arrow::Int16Scalar>(text) : nullptr;
-    case types::TypeKind::kInteger: return literal.type.is_integer() ? Integer<arrow::Int32Scalar>(text) : nullptr;
-    case types::TypeKind::kBigInt: return literal.type.is_integer() ? Integer<arrow::Int64Scalar>(text) : nullptr;
-    case types::TypeKind::kDecimal: return literal.type.is_exact() ? Decimal(text, type) : nullptr;
-    case types::TypeKind::kString: return literal.type.is_text() ? std::make_shared<arrow::StringScalar>(text) : nullptr;
+    case types::TypeKind::kTinyInt:
+      return literal.type.is_integer() ? Integer<arrow::Int8Scalar>(text) : nullptr;
+    case types::TypeKind::kSmallInt:
+      return literal.type.is_integer() ? Integer<arrow::Int16Scalar>(text) : nullptr;
+    case types::TypeKind::kInteger:
+      return literal.type.is_integer() ? Integer<arrow::Int32Scalar>(text) : nullptr;
+    case types::TypeKind::kBigInt:
+      return literal.type.is_integer() ? Integer<arrow::Int64Scalar>(text) : nullptr;
+    case types::TypeKind::kDecimal:
+      return literal.type.is_exact() ? Decimal(text, type) : nullptr;
+    case types::TypeKind::kString:
+      return literal.type.is_text() ? std::make_shared<arrow::StringScalar>(text) : nullptr;
     case types::TypeKind::kBoolean:
       return kind == SqlKind::kBoolean ? std::make_shared<arrow::BooleanScalar>(text == "true") : nullptr;
     case types::TypeKind::kDate: {
@@ -90,7 +102,8 @@ std::shared_ptr<arrow::Scalar> ScalarOf(const Bound& literal, const types::DataT
     }
     case types::TypeKind::kTimestamp:
       return kind == SqlKind::kTimestamp || literal.type.is_text() ? Timestamp(text, type) : nullptr;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

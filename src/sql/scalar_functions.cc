@@ -153,14 +153,14 @@ Outcome<int64_t> TryTextToInteger(std::string_view text) { return ParseInteger(t
 
 // --- times ---
 
-int64_t FloorDivide(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0 ? 1 : 0); }
+int64_t FloorQuotient(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0 ? 1 : 0); }
 
 Instant Split(Micros at) {
-  const int64_t seconds = FloorDivide(at.value, 1000000);
+  const int64_t seconds = FloorQuotient(at.value, 1000000);
   return {seconds, static_cast<int32_t>((at.value - seconds * 1000000) * 1000)};
 }
 Instant Split(Nanos at) {
-  const int64_t seconds = FloorDivide(at.value, 1000000000);
+  const int64_t seconds = FloorQuotient(at.value, 1000000000);
   return {seconds, static_cast<int32_t>(at.value - seconds * 1000000000)};
 }
 Micros ToMicros(const Instant& at) { return {at.seconds * 1000000 + at.nanos / 1000}; }
@@ -188,13 +188,13 @@ Outcome<std::string> TimeToText(Time at, int32_t digits) {
 }
 Outcome<Micros> CutMicros(Micros at, int32_t digits) {
   const int64_t step = digits >= 6 ? 1 : Power(6 - digits);
-  return Micros{FloorDivide(at.value, step) * step};
+  return Micros{FloorQuotient(at.value, step) * step};
 }
 Outcome<Nanos> CutNanos(Nanos at, int32_t digits) {
   const int64_t step = Power(9 - digits);
-  return Nanos{FloorDivide(at.value, step) * step};
+  return Nanos{FloorQuotient(at.value, step) * step};
 }
-Outcome<Micros> NanosToMicros(Nanos at) { return Micros{FloorDivide(at.value, 1000)}; }
+Outcome<Micros> NanosToMicros(Nanos at) { return Micros{FloorQuotient(at.value, 1000)}; }
 Outcome<Nanos> MicrosToNanos(Micros at) { return ToNanos(Split(at)); }
 
 Status BadTimestamp(std::string_view text) {

@@ -88,7 +88,9 @@ void Init(duckdb::InitInfo info) noexcept {
   api.init_set_init_data(info, state.release(), Delete<ScanState>);
 }
 
-void InitLocal(duckdb::InitInfo info) noexcept { duckdb::Loaded().init_set_init_data(info, new ScanLocal, Delete<ScanLocal>); }
+void InitLocal(duckdb::InitInfo info) noexcept {
+  duckdb::Loaded().init_set_init_data(info, new ScanLocal, Delete<ScanLocal>);
+}
 
 // Move to a batch with rows left; false at the end of all parts.
 Result<bool> Advance(ScanState& state, ScanLocal& local) {
@@ -112,8 +114,8 @@ Status Emit(ScanState& state, ScanLocal& local, duckdb::DataChunk output) {
     api.data_chunk_set_size(output, 0);
     return Status::OK();
   }
-  const int64_t count = std::min<int64_t>(static_cast<int64_t>(api.vector_size()),
-                                          local.batch->num_rows() - local.next_row);
+  const int64_t count =
+      std::min<int64_t>(static_cast<int64_t>(api.vector_size()), local.batch->num_rows() - local.next_row);
   for (size_t i = 0; i < state.columns.size(); ++i) {
     if (state.columns[i] < 0) continue;
     const int column = state.columns[i];

@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view kTimeZone = "table.local-time-zone";
 constexpr std::string_view kRuntimeMode = "execution.runtime-mode";
 /// Settings of Flink that scripts bring along and that change nothing here.
-constexpr std::string_view kToleratedSettings[] = {"sql-client.", "execution.", "table.", "parallelism.", "pipeline.", "client.", "state."};
+constexpr std::string_view kToleratedSettings[] = {"sql-client.", "execution.", "table.", "parallelism.",
+                                                   "pipeline.",   "client.",    "state."};
 
 }  // namespace
 
@@ -34,7 +35,11 @@ void Session::Interrupt() {
 }
 
 Session::State::State(Engine& engine, TableCatalog& tables, io::Clock& clock, SessionOptions options)
-    : engine(engine), tables(tables), clock(clock), catalog(options.catalog), database(std::move(options.database)),
+    : engine(engine),
+      tables(tables),
+      clock(clock),
+      catalog(options.catalog),
+      database(std::move(options.database)),
       default_catalog(options.catalog) {
   catalogs.emplace(catalog, ast::Options{});
   settings.emplace(kTimeZone, options.time_zone);
@@ -92,7 +97,9 @@ Result<ResultStreamPtr> Session::State::RunSet(const ast::Set& set) {
     for (const auto& [key, value] : settings) rows.push_back({key, value});
     return FixedStream::OfText({"key", "value"}, rows);
   }
-  const bool known = set.key.empty() || std::ranges::any_of(kToleratedSettings, [&](std::string_view prefix) { return set.key.starts_with(prefix); });
+  const bool known = set.key.empty() || std::ranges::any_of(kToleratedSettings, [&](std::string_view prefix) {
+                       return set.key.starts_with(prefix);
+                     });
   if (!known) return InvalidAt(set.at, "setting is not known, key=", set.key);
   if (set.reset) {
     if (set.key.empty()) settings.clear();
@@ -123,10 +130,12 @@ Result<ResultStreamPtr> Session::State::RunUse(const ast::Use& use) {
     if (use.name.parts.size() == 2) to_catalog = use.name.parts[0];
     to_database = use.name.parts.back();
   }
-  if (!catalogs.contains(to_catalog)) return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at, "catalog does not exist, name=", to_catalog);
+  if (!catalogs.contains(to_catalog))
+    return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at, "catalog does not exist, name=", to_catalog);
   if (!use.catalog) {
     ASSIGN_OR_RAISE(const bool exists, tables.DatabaseExists(to_database));
-    if (!exists) return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at, "database does not exist, name=", to_database);
+    if (!exists)
+      return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at, "database does not exist, name=", to_database);
   }
   catalog = std::move(to_catalog);
   database = std::move(to_database);

@@ -68,6 +68,7 @@ std::vector<std::string> RowTexts(const Answer& answer) {
   for (const auto& row : answer.rows) {
     std::string text;
     for (size_t i = 0; i < row.size(); ++i) text += (i > 0 ? " | " : "") + row[i].value_or("NULL");
+    std::ranges::replace(text, '\n', ' ');
     rows.push_back(std::move(text));
   }
   return rows;

@@ -26,10 +26,11 @@ std::vector<std::string> SplitNames(const std::string& list) {
 
 // A column's type as tables can hold it: VARCHAR(n) would have to be checked at every write, so it is refused.
 Result<types::DataTypePtr> StoredType(const SqlType& type, Position at, const std::string& column) {
-  const bool limited = (type.kind == SqlKind::kVarchar || type.kind == SqlKind::kVarbinary) && type.length != SqlType::kMaxLength;
+  const bool limited =
+      (type.kind == SqlKind::kVarchar || type.kind == SqlKind::kVarbinary) && type.length != SqlType::kMaxLength;
   if (limited) {
-    return ErrorAt(ErrorCode::kUnsupportedVersion, at, "column type is not supported, use ", type.kind == SqlKind::kVarchar ? "STRING" : "BYTES",
-                   ", type=", type.ToString(), " column=", column);
+    return ErrorAt(ErrorCode::kUnsupportedVersion, at, "column type is not supported, use ",
+                   type.kind == SqlKind::kVarchar ? "STRING" : "BYTES", ", type=", type.ToString(), " column=", column);
   }
   for (const SqlType& child : type.children) RETURN_NOT_OK(StoredType(child, at, column).status());
   return type.ToColumn();
@@ -57,9 +58,11 @@ Status AddOption(const std::string& key, const std::string& value, Position at, 
   return Status::OK();
 }
 
-Status CheckNames(const std::vector<std::string>& names, const types::Schema& schema, Position at, std::string_view what) {
+Status CheckNames(const std::vector<std::string>& names, const types::Schema& schema, Position at,
+                  std::string_view what) {
   for (const std::string& name : names) {
-    if (schema.IndexOf(name) < 0) return ErrorAt(ErrorCode::kInvalidTable, at, what, " names a column that does not exist, name=", name);
+    if (schema.IndexOf(name) < 0)
+      return ErrorAt(ErrorCode::kInvalidTable, at, what, " names a column that does not exist, name=", name);
   }
   return Status::OK();
 }
@@ -69,7 +72,8 @@ Status CheckNames(const std::vector<std::string>& names, const types::Schema& sc
 Result<types::TablePath> Session::State::PathOf(const ast::ObjectName& name) {
   const BindContext context = Context();
   ASSIGN_OR_RAISE(ResolvedName resolved, Binder(context).Resolve(name.parts, name.at));
-  if (resolved.ref.part != TablePart::kUnion) return InvalidAt(name.at, "statement needs a table, not a part of one, name=", resolved.ref.ToString());
+  if (resolved.ref.part != TablePart::kUnion)
+    return InvalidAt(name.at, "statement needs a table, not a part of one, name=", resolved.ref.ToString());
   return resolved.ref.path;
 }
 
@@ -106,11 +110,15 @@ Result<types::TableDescriptor> Session::State::Describe(const ast::CreateTable& 
     for (types::Column& column : table.schema.columns) column.id = -1;
     table.schema.highest_field_id = -1;
     // What the server filled in for the source is not what its creator asked for.
-    std::erase_if(table.properties, [](const auto& entry) { return entry.first == "table.kv.format-version" || entry.first == "table.replication.factor" || entry.first == "table.kv.standby-replica.enabled"; });
+    std::erase_if(table.properties, [](const auto& entry) {
+      return entry.first == "table.kv.format-version" || entry.first == "table.replication.factor" ||
+             entry.first == "table.kv.standby-replica.enabled";
+    });
   }
   table.comment = create.comment.empty() ? table.comment : create.comment;
   for (const ast::ColumnDefinition& column : create.columns) {
-    if (table.schema.IndexOf(column.name) >= 0) return InvalidAt(column.at, "column is named twice, name=", column.name);
+    if (table.schema.IndexOf(column.name) >= 0)
+      return InvalidAt(column.at, "column is named twice, name=", column.name);
     ASSIGN_OR_RAISE(types::DataTypePtr type, StoredType(column.type, column.at, column.name));
     const bool key = std::ranges::find(create.primary_key, column.name) != create.primary_key.end();
     if (key) type = type->WithNullable(false);
@@ -134,7 +142,8 @@ Result<types::TableDescriptor> Session::State::Describe(const ast::CreateTable& 
 Result<ResultStreamPtr> Session::State::RunCreateTable(const ast::CreateTable& create) {
   ASSIGN_OR_RAISE(const types::TablePath path, PathOf(create.name));
   if (const std::string problem = types::NameProblem(path.table, /*creating=*/true); !problem.empty()) {
-    return ErrorAt(ErrorCode::kInvalidTable, create.name.at, "table name is not allowed, name=", path.table, ": ", problem);
+    return ErrorAt(ErrorCode::kInvalidTable, create.name.at, "table name is not allowed, name=", path.table, ": ",
+                   problem);
   }
   ASSIGN_OR_RAISE(const auto view, ViewOf(path));
   if (view) return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at, "a view has this name, name=", path);
@@ -143,14 +152,16 @@ Result<ResultStreamPtr> Session::State::RunCreateTable(const ast::CreateTable& c
     RETURN_NOT_OK(tables.CreateTable(path, table, create.if_not_exists));
     return Done();
   }
-  if (!create.columns.empty() || create.like) return InvalidAt(create.name.at, "CREATE TABLE AS takes its columns from the query");
+  if (!create.columns.empty() || create.like)
+    return InvalidAt(create.name.at, "CREATE TABLE AS takes its columns from the query");
   const BindContext context = Context();
   Binder binder(context);
   ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindQuery(*create.as));
   ASSIGN_OR_RAISE(types::TableDescriptor table, Describe(create));
   for (const OutputColumn& column : bound.columns) {
     SqlType type = column.type;
-    if (type.kind == SqlKind::kNull) return InvalidAt(create.as->at, "column has no type, write CAST(NULL AS type), name=", column.name);
+    if (type.kind == SqlKind::kNull)
+      return InvalidAt(create.as->at, "column has no type, write CAST(NULL AS type), name=", column.name);
     if (type.is_text()) type = SqlType::String(type.nullable);
     table.schema.columns.push_back({.name = column.name, .type = type.ToColumn()});
   }
@@ -174,7 +185,9 @@ Result<ResultStreamPtr> Session::State::RunCreateView(const ast::CreateView& cre
   Binder binder(context);
   ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindQuery(*create.query));
   if (!create.columns.empty() && create.columns.size() != bound.columns.size()) {
-    return InvalidAt(create.name.at, "view names another number of columns than its query, names=", create.columns.size(), " columns=", bound.columns.size());
+    return InvalidAt(create.name.at,
+                     "view names another number of columns than its query, names=", create.columns.size(),
+                     " columns=", bound.columns.size());
   }
   ViewInfo view{.path = path, .columns = create.columns, .comment = create.comment};
   view.original_query = std::string(text.substr(create.query_begin, create.query_end - create.query_begin));
@@ -196,7 +209,8 @@ Result<ResultStreamPtr> Session::State::RunCreateView(const ast::CreateView& cre
     temporary_views.emplace(path, std::move(view));
     return Done();
   }
-  if (tables.GetTable(path).ok()) return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at, "a table has this name, name=", path);
+  if (tables.GetTable(path).ok())
+    return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at, "a table has this name, name=", path);
   RETURN_NOT_OK(tables.CreateView(view, create.if_not_exists));
   return Done();
 }

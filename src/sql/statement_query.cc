@@ -73,7 +73,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::NextOf(int64_t rows_min
     }
     const auto count = static_cast<int64_t>(api.data_chunk_get_size(chunk.get()));
     for (size_t i = 0; i < builders.size(); ++i) {
-      RETURN_NOT_OK(duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk.get(), i), count, builders[i].get()));
+      RETURN_NOT_OK(
+          duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk.get(), i), count, builders[i].get()));
     }
     rows += count;
   }
@@ -99,8 +100,7 @@ Result<Engine::State*> Session::State::Connected() {
 
 Result<int64_t> Session::State::EvaluateTime(const std::string& sql) {
   ASSIGN_OR_RAISE(Engine::State * started, Connected());
-  BoundQuery query{.sql = "SELECT epoch_ms(" + sql + ") AS t",
-                   .columns = {{"t", SqlType::Of(SqlKind::kBigInt), "t"}}};
+  BoundQuery query{.sql = "SELECT epoch_ms(" + sql + ") AS t", .columns = {{"t", SqlType::Of(SqlKind::kBigInt), "t"}}};
   ASSIGN_OR_RAISE(duckdb::QueryResult result, duckdb::Stream(started->api, connection.get(), query.sql));
   QueryStream stream(*started, std::move(result), query, {});
   ASSIGN_OR_RAISE(const auto batch, stream.Next());
@@ -126,7 +126,8 @@ Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder, const
       const auto& now = view->columns();
       const auto found = std::ranges::find(now, column.name, &SourceColumn::name);
       if (found == now.end() || !SqlType::FromColumn(*found->type).SameShape(SqlType::FromColumn(*column.type))) {
-        return Error(ErrorCode::kInvalidTable, "table changed while the statement was read, table=", scan.ref.ToString(),
+        return Error(ErrorCode::kInvalidTable,
+                     "table changed while the statement was read, table=", scan.ref.ToString(),
                      " column=", column.name);
       }
       binding->positions.push_back(static_cast<int>(found - now.begin()));
@@ -196,13 +197,15 @@ Result<int64_t> Session::State::InsertInto(const types::TableInfo& table, const 
 }
 
 Result<ResultStreamPtr> Session::State::RunInsert(const ast::Insert& insert) {
-  if (insert.overwrite) return ErrorAt(ErrorCode::kUnsupportedVersion, insert.name.at, "INSERT OVERWRITE is not supported yet");
+  if (insert.overwrite)
+    return ErrorAt(ErrorCode::kUnsupportedVersion, insert.name.at, "INSERT OVERWRITE is not supported yet");
   ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(insert.name));
   const types::Schema& schema = table.descriptor.schema;
   std::vector<types::Column> columns;
   for (size_t i = 0; i < insert.columns.size(); ++i) {
     const int position = schema.IndexOf(insert.columns[i]);
-    if (position < 0) return InvalidAt(insert.column_positions[i], "column not found, name=", insert.columns[i], " table=", table.path);
+    if (position < 0)
+      return InvalidAt(insert.column_positions[i], "column not found, name=", insert.columns[i], " table=", table.path);
     if (std::ranges::find(columns, insert.columns[i], &types::Column::name) != columns.end()) {
       return InvalidAt(insert.column_positions[i], "column is named twice, name=", insert.columns[i]);
     }
@@ -213,7 +216,8 @@ Result<ResultStreamPtr> Session::State::RunInsert(const ast::Insert& insert) {
     const bool given = std::ranges::find(columns, column.name, &types::Column::name) != columns.end();
     const bool automatic = std::ranges::find(schema.auto_increment, column.name) != schema.auto_increment.end();
     if (!given && !automatic && !column.type->nullable()) {
-      return InvalidAt(insert.name.at, "INSERT lacks a column that is NOT NULL, name=", column.name, " table=", table.path);
+      return InvalidAt(insert.name.at, "INSERT lacks a column that is NOT NULL, name=", column.name,
+                       " table=", table.path);
     }
   }
   ASSIGN_OR_RAISE(const int64_t rows, InsertInto(table, columns, *insert.query, insert.query->at));
@@ -224,7 +228,8 @@ namespace {
 
 Result<std::vector<types::Column>> KeyColumns(const types::TableInfo& table, Position at) {
   if (!table.descriptor.has_primary_key()) {
-    return ErrorAt(ErrorCode::kNonPrimaryKeyTable, at, "DELETE and UPDATE need a table with a primary key, table=", table.path);
+    return ErrorAt(ErrorCode::kNonPrimaryKeyTable, at,
+                   "DELETE and UPDATE need a table with a primary key, table=", table.path);
   }
   std::vector<types::Column> columns;
   for (const std::string& name : table.descriptor.schema.primary_key) {
@@ -258,7 +263,8 @@ Result<ResultStreamPtr> Session::State::RunUpdate(const ast::Update& update) {
   }
   const BindContext context = Context();
   Binder binder(context);
-  ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindOverTable(update.name, schema.columns, update.set, update.where.get()));
+  ASSIGN_OR_RAISE(const BoundQuery bound,
+                  binder.BindOverTable(update.name, schema.columns, update.set, update.where.get()));
   SinkOptions options;
   for (const types::Column& column : schema.columns) options.columns.push_back(column.name);
   ASSIGN_OR_RAISE(const int64_t rows, Write(binder, bound, table.path, schema.columns, options));
@@ -286,7 +292,8 @@ Result<ResultStreamPtr> Session::State::RunExplain(const ast::Explain& explain) 
   for (const ScanUse& scan : binder.scans()) {
     ASSIGN_OR_RAISE(const auto view, tables.View(scan.ref));
     std::string names;
-    for (const int column : scan.used) names += (names.empty() ? "" : ", ") + scan.source[static_cast<size_t>(column)].name;
+    for (const int column : scan.used)
+      names += (names.empty() ? "" : ", ") + scan.source[static_cast<size_t>(column)].name;
     text += "scan " + std::to_string(scan.id) + ": " + scan.ref.ToString() + "\n  columns named: " + names + "\n";
     const std::vector<int> used(scan.used.begin(), scan.used.end());
     for (const std::string& line : view->Explain(used, scan.predicates)) text += "  " + line + "\n";

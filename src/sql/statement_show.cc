@@ -38,7 +38,8 @@ std::string NameList(const std::vector<std::string>& names) {
 
 std::string CreateTableText(const std::string& catalog, const types::TableInfo& table) {
   const types::TableDescriptor& descriptor = table.descriptor;
-  std::string text = "CREATE TABLE " + QuoteName(catalog) + "." + QuoteName(table.path.database) + "." + QuoteName(table.path.table) + " (\n";
+  std::string text = "CREATE TABLE " + QuoteName(catalog) + "." + QuoteName(table.path.database) + "." +
+                     QuoteName(table.path.table) + " (\n";
   for (size_t i = 0; i < descriptor.schema.columns.size(); ++i) {
     const types::Column& column = descriptor.schema.columns[i];
     text += (i > 0 ? ",\n  " : "  ") + QuoteName(column.name) + " " + column.type->ToString();
@@ -106,8 +107,10 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
       }
       return NameRows(show, "view name", std::move(names));
     }
-    case What::kCurrentCatalog: return FixedStream::OfText({"current catalog name"}, {{catalog}});
-    case What::kCurrentDatabase: return FixedStream::OfText({"current database name"}, {{database}});
+    case What::kCurrentCatalog:
+      return FixedStream::OfText({"current catalog name"}, {{catalog}});
+    case What::kCurrentDatabase:
+      return FixedStream::OfText({"current database name"}, {{database}});
     case What::kCreateTable: {
       ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
       return FixedStream::OfText({"result"}, {{CreateTableText(catalog, table)}});
@@ -116,7 +119,8 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
       ASSIGN_OR_RAISE(const types::TablePath path, PathOf(*show.name));
       ASSIGN_OR_RAISE(const auto view, ViewOf(path));
       if (!view) return ErrorAt(ErrorCode::kTableNotExist, show.name->at, "view does not exist, name=", path);
-      return FixedStream::OfText({"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) + "." + QuoteName(path.table) + " AS\n" + view->query}});
+      return FixedStream::OfText({"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) +
+                                               "." + QuoteName(path.table) + " AS\n" + view->query}});
     }
     case What::kPartitions: {
       ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
@@ -131,13 +135,16 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
       }
       return FixedStream::OfText({"partition name"}, rows);
     }
-    case What::kColumns: return RunDescribe(*show.name);
-    default: break;
+    case What::kColumns:
+      return RunDescribe(*show.name);
+    default:
+      break;
   }
   return ErrorAt(ErrorCode::kUnsupportedVersion, show.at, "this SHOW is not supported yet");
 }
 
-Result<std::vector<SourceColumn>> Session::State::ColumnsOf(const ast::ObjectName& name, std::vector<std::string>* key) {
+Result<std::vector<SourceColumn>> Session::State::ColumnsOf(const ast::ObjectName& name,
+                                                            std::vector<std::string>* key) {
   const BindContext context = Context();
   ASSIGN_OR_RAISE(const ResolvedName resolved, Binder(context).Resolve(name.parts, name.at));
   ASSIGN_OR_RAISE(const auto view, ViewOf(resolved.ref.path));
@@ -178,8 +185,9 @@ Result<ResultStreamPtr> Session::State::RunDescribe(const ast::ObjectName& name)
   std::vector<Row> rows;
   for (const SourceColumn& column : columns) {
     const bool in_key = std::ranges::find(key, column.name) != key.end();
-    rows.push_back({column.name, column.type->WithNullable(true)->ToString(), column.type->nullable() ? "TRUE" : "FALSE",
-                    in_key ? std::optional(key_text + ")") : std::nullopt, std::nullopt, std::nullopt});
+    rows.push_back({column.name, column.type->WithNullable(true)->ToString(),
+                    column.type->nullable() ? "TRUE" : "FALSE", in_key ? std::optional(key_text + ")") : std::nullopt,
+                    std::nullopt, std::nullopt});
   }
   return FixedStream::OfText({"name", "type", "null", "key", "extras", "watermark"}, rows);
 }

@@ -26,12 +26,18 @@ std::vector<std::string> DescribePlan(const UnionPlan& plan, bool primary_key) {
     std::string line = "bucket " + std::to_string(part.bucket.bucket);
     if (!part.bucket.partition.empty()) line += " of " + part.bucket.partition;
     switch (part.base) {
-      case UnionPart::Base::kNothing: line += ": log"; break;
-      case UnionPart::Base::kLake: line += ": lake, log"; break;
-      case UnionPart::Base::kKeys: line += ": key store, log"; break;
+      case UnionPart::Base::kNothing:
+        line += ": log";
+        break;
+      case UnionPart::Base::kLake:
+        line += ": lake, log";
+        break;
+      case UnionPart::Base::kKeys:
+        line += ": key store, log";
+        break;
     }
-    line += " [" + (part.log_from == UnionPart::kEarliest ? std::string("start") : std::to_string(part.log_from)) + ", " +
-            std::to_string(part.log_to) + ")";
+    line += " [" + (part.log_from == UnionPart::kEarliest ? std::string("start") : std::to_string(part.log_from)) +
+            ", " + std::to_string(part.log_to) + ")";
     if (primary_key && part.base == UnionPart::Base::kLake) line += ", newest per key wins";
     lines.push_back(std::move(line));
   }

@@ -7,7 +7,9 @@ namespace sluice::sql {
 namespace {
 
 TEST(UnionReadTest, AppendTableReadsTheLakeAndTheLogBehindIt) {
-  const UnionPlan plan = PlanUnion({.snapshot_id = 7, .lake_offsets = {{{"", 0}, 10}, {{"", 1}, 4}}, .high_watermarks = {{{"", 0}, 15}, {{"", 1}, 4}}});
+  const UnionPlan plan = PlanUnion({.snapshot_id = 7,
+                                    .lake_offsets = {{{"", 0}, 10}, {{"", 1}, 4}},
+                                    .high_watermarks = {{{"", 0}, 15}, {{"", 1}, 4}}});
   ASSERT_EQ(plan.parts.size(), 2u);
   EXPECT_EQ(plan.snapshot_id, 7);
   EXPECT_EQ(plan.parts[0].base, UnionPart::Base::kLake);
@@ -26,7 +28,8 @@ TEST(UnionReadTest, TableNeverTieredIsItsLogOrItsKeyStore) {
 }
 
 TEST(UnionReadTest, BucketThatTheSnapshotLacksIsReadFromItsStart) {
-  UnionFacts facts{.snapshot_id = 2, .lake_offsets = {{{"p1", 0}, 5}}, .high_watermarks = {{{"p1", 0}, 6}, {{"p2", 0}, 9}}};
+  UnionFacts facts{
+      .snapshot_id = 2, .lake_offsets = {{{"p1", 0}, 5}}, .high_watermarks = {{{"p1", 0}, 6}, {{"p2", 0}, 9}}};
   EXPECT_EQ(PlanUnion(facts).parts[1].base, UnionPart::Base::kNothing);
   EXPECT_EQ(PlanUnion(facts).parts[1].log_from, UnionPart::kEarliest);
   facts.primary_key = true;
@@ -35,7 +38,8 @@ TEST(UnionReadTest, BucketThatTheSnapshotLacksIsReadFromItsStart) {
 }
 
 TEST(UnionReadTest, LakeAheadOfTheKnownLogReadsNoLog) {
-  const UnionPlan plan = PlanUnion({.primary_key = true, .snapshot_id = 3, .lake_offsets = {{{"", 0}, 20}}, .high_watermarks = {{{"", 0}, 18}}});
+  const UnionPlan plan = PlanUnion(
+      {.primary_key = true, .snapshot_id = 3, .lake_offsets = {{{"", 0}, 20}}, .high_watermarks = {{{"", 0}, 18}}});
   EXPECT_FALSE(plan.parts[0].reads_log());
 }
 

@@ -82,10 +82,14 @@ Status FillDecimal(const SqlType& type, const arrow::Array& array, int64_t from,
 // Units per second of an Arrow time or timestamp array.
 int64_t TicksPerSecond(arrow::TimeUnit::type unit) {
   switch (unit) {
-    case arrow::TimeUnit::SECOND: return 1;
-    case arrow::TimeUnit::MILLI: return 1000;
-    case arrow::TimeUnit::MICRO: return 1000000;
-    case arrow::TimeUnit::NANO: return 1000000000;
+    case arrow::TimeUnit::SECOND:
+      return 1;
+    case arrow::TimeUnit::MILLI:
+      return 1000;
+    case arrow::TimeUnit::MICRO:
+      return 1000000;
+    case arrow::TimeUnit::NANO:
+      return 1000000000;
   }
   return 1;
 }
@@ -150,7 +154,8 @@ Status FillNested(const SqlType& type, const arrow::Array& array, int64_t from, 
     return Fill(type.children[0], *list.values(), begin, values, {api, child, first});
   }
   const auto& map = static_cast<const arrow::MapArray&>(array);
-  RETURN_NOT_OK(Fill(type.children[0], *map.keys(), begin, values, {api, api.struct_vector_get_child(child, 0), first}));
+  RETURN_NOT_OK(
+      Fill(type.children[0], *map.keys(), begin, values, {api, api.struct_vector_get_child(child, 0), first}));
   return Fill(type.children[1], *map.items(), begin, values, {api, api.struct_vector_get_child(child, 1), first});
 }
 
@@ -159,25 +164,40 @@ Status Fill(const SqlType& type, const arrow::Array& array, int64_t from, int64_
   switch (type.kind) {
     case SqlKind::kBoolean:
       return CopyEach<arrow::BooleanArray, bool>(array, from, count, target, [](bool value) { return value; });
-    case SqlKind::kTinyInt: return CopyPlain<arrow::Int8Array>(array, from, count, target);
-    case SqlKind::kSmallInt: return CopyPlain<arrow::Int16Array>(array, from, count, target);
-    case SqlKind::kInteger: return CopyPlain<arrow::Int32Array>(array, from, count, target);
-    case SqlKind::kBigInt: return CopyPlain<arrow::Int64Array>(array, from, count, target);
-    case SqlKind::kFloat: return CopyPlain<arrow::FloatArray>(array, from, count, target);
-    case SqlKind::kDouble: return CopyPlain<arrow::DoubleArray>(array, from, count, target);
-    case SqlKind::kDate: return CopyPlain<arrow::Date32Array>(array, from, count, target);
-    case SqlKind::kDecimal: return FillDecimal(type, array, from, count, target);
+    case SqlKind::kTinyInt:
+      return CopyPlain<arrow::Int8Array>(array, from, count, target);
+    case SqlKind::kSmallInt:
+      return CopyPlain<arrow::Int16Array>(array, from, count, target);
+    case SqlKind::kInteger:
+      return CopyPlain<arrow::Int32Array>(array, from, count, target);
+    case SqlKind::kBigInt:
+      return CopyPlain<arrow::Int64Array>(array, from, count, target);
+    case SqlKind::kFloat:
+      return CopyPlain<arrow::FloatArray>(array, from, count, target);
+    case SqlKind::kDouble:
+      return CopyPlain<arrow::DoubleArray>(array, from, count, target);
+    case SqlKind::kDate:
+      return CopyPlain<arrow::Date32Array>(array, from, count, target);
+    case SqlKind::kDecimal:
+      return FillDecimal(type, array, from, count, target);
     case SqlKind::kChar:
-    case SqlKind::kVarchar: return CopyText<arrow::StringArray>(array, from, count, target);
-    case SqlKind::kBinary: return CopyText<arrow::FixedSizeBinaryArray>(array, from, count, target);
-    case SqlKind::kVarbinary: return CopyText<arrow::BinaryArray>(array, from, count, target);
-    case SqlKind::kTime: return FillTime(array, from, count, target);
+    case SqlKind::kVarchar:
+      return CopyText<arrow::StringArray>(array, from, count, target);
+    case SqlKind::kBinary:
+      return CopyText<arrow::FixedSizeBinaryArray>(array, from, count, target);
+    case SqlKind::kVarbinary:
+      return CopyText<arrow::BinaryArray>(array, from, count, target);
+    case SqlKind::kTime:
+      return FillTime(array, from, count, target);
     case SqlKind::kTimestamp:
-    case SqlKind::kTimestampLtz: return FillTimestamp(type, array, from, count, target);
+    case SqlKind::kTimestampLtz:
+      return FillTimestamp(type, array, from, count, target);
     case SqlKind::kArray:
     case SqlKind::kMap:
-    case SqlKind::kRow: return FillNested(type, array, from, count, target);
-    default: return Status::NotImplemented("a scan has no columns of this type, type=", type.ToString());
+    case SqlKind::kRow:
+      return FillNested(type, array, from, count, target);
+    default:
+      return Status::NotImplemented("a scan has no columns of this type, type=", type.ToString());
   }
 }
 
@@ -186,7 +206,8 @@ Status Fill(const SqlType& type, const arrow::Array& array, int64_t from, int64_
 Status FillVector(const Api& api, const SqlType& type, const arrow::Array& array, int64_t from, int64_t count,
                   Vector out) {
   const auto expected = type.ToColumn()->ToArrow();
-  const bool time = type.kind == SqlKind::kTime && (array.type_id() == arrow::Type::TIME32 || array.type_id() == arrow::Type::TIME64);
+  const bool time =
+      type.kind == SqlKind::kTime && (array.type_id() == arrow::Type::TIME32 || array.type_id() == arrow::Type::TIME64);
   if (array.type_id() != expected->id() && !time) {  // Lakes hold TIME in a unit of their own.
     return Status::Invalid("a scan gave another column type, expected=", expected->ToString(),
                            " got=", array.type()->ToString());
