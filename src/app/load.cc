@@ -22,29 +22,39 @@ using Rows = std::shared_ptr<arrow::RecordBatch>;
 /// 1234567 as "1,234,567".
 std::string Grouped(int64_t number) {
   std::string text = std::to_string(number);
-  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), ",");
   return text;
 }
 
 /// Writes with whichever writer the table needs; blocks until the loop has taken the rows.
 class TableWriter {
  public:
-  static Result<std::unique_ptr<TableWriter>> Open(io::Loop& loop, client::ClusterPtr cluster, const types::TablePath& path,
-                                                   bool primary_key, bool remove, const client::WriterOptions& options) {
+  static Result<std::unique_ptr<TableWriter>> Open(io::Loop& loop, client::ClusterPtr cluster,
+                                                   const types::TablePath& path, bool primary_key,
+                                                   bool remove,
+                                                   const client::WriterOptions& options) {
     auto writer = std::unique_ptr<TableWriter>(new TableWriter(loop, remove));
     if (primary_key) {
-      ASSIGN_OR_RAISE(writer->upsert_, io::SyncWait(loop, client::UpsertWriter::Open(loop, std::move(cluster), path, options)));
+      ASSIGN_OR_RAISE(
+          writer->upsert_,
+          io::SyncWait(loop, client::UpsertWriter::Open(loop, std::move(cluster), path, options)));
     } else {
-      ASSIGN_OR_RAISE(writer->append_, io::SyncWait(loop, client::AppendWriter::Open(loop, std::move(cluster), path, options)));
+      ASSIGN_OR_RAISE(
+          writer->append_,
+          io::SyncWait(loop, client::AppendWriter::Open(loop, std::move(cluster), path, options)));
     }
     return writer;
   }
 
   Status Write(Rows rows) {
     if (append_ != nullptr) return io::SyncWait(loop_, append_->Append(std::move(rows)));
-    return io::SyncWait(loop_, remove_ ? upsert_->Delete(std::move(rows)) : upsert_->Upsert(std::move(rows)));
+    return io::SyncWait(
+        loop_, remove_ ? upsert_->Delete(std::move(rows)) : upsert_->Upsert(std::move(rows)));
   }
-  Status Flush() { return io::SyncWait(loop_, append_ != nullptr ? append_->Flush() : upsert_->Flush()); }
+  Status Flush() {
+    return io::SyncWait(loop_, append_ != nullptr ? append_->Flush() : upsert_->Flush());
+  }
   client::WriteCounts counts() { return io::SyncWait(loop_, CountsOf(this)); }
 
  private:
@@ -63,9 +73,13 @@ class TableWriter {
 class Progress {
  public:
   Progress(bool shown, std::string table)
-      : shown_(shown && isatty(STDERR_FILENO) != 0), table_(std::move(table)), started_(io::SystemClock().Monotonic()) {}
+      : shown_(shown && isatty(STDERR_FILENO) != 0),
+        table_(std::move(table)),
+        started_(io::SystemClock().Monotonic()) {}
 
-  double seconds() const { return std::chrono::duration<double>(io::SystemClock().Monotonic() - started_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(io::SystemClock().Monotonic() - started_).count();
+  }
 
   void Show(double fraction, int64_t acked) {
     const double now = seconds();
@@ -73,8 +87,9 @@ class Progress {
     last_ = now;
     const auto filled = static_cast<size_t>(fraction * kWidth);
     const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
-    const std::string line = fmt::format("\r{} [{}] {:3.0f}%  {} rows  {} rows/s ", table_, bar, fraction * 100, Grouped(acked),
-                                         Grouped(static_cast<int64_t>(static_cast<double>(acked) / std::max(now, 0.001))));
+    const std::string line = fmt::format(
+        "\r{} [{}] {:3.0f}%  {} rows  {} rows/s ", table_, bar, fraction * 100, Grouped(acked),
+        Grouped(static_cast<int64_t>(static_cast<double>(acked) / std::max(now, 0.001))));
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
     drawn_ = true;
@@ -94,13 +109,15 @@ class Progress {
 
 types::TablePath PathOf(const std::string& text) {
   const size_t dot = text.find('.');
-  return dot == std::string::npos ? types::TablePath{"fluss", text} : types::TablePath{text.substr(0, dot), text.substr(dot + 1)};
+  return dot == std::string::npos ? types::TablePath{"fluss", text}
+                                  : types::TablePath{text.substr(0, dot), text.substr(dot + 1)};
 }
 
 /// One run of the command.
 class Load {
  public:
-  explicit Load(const LoadOptions& options) : options_(options), progress_(!options.quiet, options.table) {}
+  explicit Load(const LoadOptions& options)
+      : options_(options), progress_(!options.quiet, options.table) {}
 
   int Run() {
     Status status = Prepare();
@@ -127,7 +144,8 @@ class Load {
     sockets.bootstrap_servers = options_.bootstrap_servers;
     sockets.sasl_username = options_.username;
     sockets.sasl_password = options_.password;
-    ASSIGN_OR_RAISE(servers_, client::SocketServers::Make(io::SystemNetwork(), {&loop()}, std::move(sockets)));
+    ASSIGN_OR_RAISE(
+        servers_, client::SocketServers::Make(io::SystemNetwork(), {&loop()}, std::move(sockets)));
     auto cluster = client::Cluster::Make(servers_, client::Cluster::Options{});
     const types::TablePath path = PathOf(options_.table);
     ASSIGN_OR_RAISE(const auto table, io::SyncWait(loop(), cluster->Table(loop(), path)));
@@ -135,7 +153,8 @@ class Load {
     client::WriterOptions writer;
     writer.batch_rows = options_.batch_rows;
     RETURN_NOT_OK(ChooseColumns(schema, &writer));
-    ASSIGN_OR_RAISE(writer_, TableWriter::Open(loop(), cluster, path, schema.has_primary_key(), options_.remove, writer));
+    ASSIGN_OR_RAISE(writer_, TableWriter::Open(loop(), cluster, path, schema.has_primary_key(),
+                                               options_.remove, writer));
     return Status::OK();
   }
 
@@ -143,15 +162,19 @@ class Load {
   Status ChooseColumns(const types::Schema& schema, client::WriterOptions* writer) {
     columns_ = schema.columns;
     if ((options_.remove || options_.partial) && !schema.has_primary_key()) {
-      return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", options_.table);
+      return Error(ErrorCode::kNonPrimaryKeyTable,
+                   "table has no primary key table=", options_.table);
     }
     if (options_.remove) {
       columns_.clear();
-      for (const std::string& name : schema.primary_key) columns_.push_back(schema.columns[schema.IndexOf(name)]);
+      for (const std::string& name : schema.primary_key)
+        columns_.push_back(schema.columns[schema.IndexOf(name)]);
       options_.ignore_extra = true;
     } else if (options_.partial) {
       ASSIGN_OR_RAISE(const auto names, ColumnNamesOf(options_.files[0], options_));
-      std::erase_if(columns_, [&](const types::Column& column) { return std::ranges::find(names, column.name) == names.end(); });
+      std::erase_if(columns_, [&](const types::Column& column) {
+        return std::ranges::find(names, column.name) == names.end();
+      });
       for (const types::Column& column : columns_) writer->target_columns.push_back(column.name);
     }
     return Status::OK();
@@ -164,26 +187,32 @@ class Load {
       if (rows == nullptr) return Status::OK();
       rows_read_ += rows->num_rows();
       RETURN_NOT_OK(writer_->Write(std::move(rows)));
-      const double done = (static_cast<double>(index) + source->fraction()) / static_cast<double>(options_.files.size());
+      const double done = (static_cast<double>(index) + source->fraction()) /
+                          static_cast<double>(options_.files.size());
       progress_.Show(done, writer_->counts().rows_acked);
     }
   }
 
   void Report(const Status& status, const client::WriteCounts& counts) const {
     const double seconds = progress_.seconds();
-    const auto rate = static_cast<int64_t>(static_cast<double>(counts.rows_acked) / std::max(seconds, 0.001));
+    const auto rate =
+        static_cast<int64_t>(static_cast<double>(counts.rows_acked) / std::max(seconds, 0.001));
     if (!status.ok()) std::fprintf(stderr, "sluice load: %s\n", status.message().c_str());
     if (options_.json) {
-      nlohmann::ordered_json line = {{"table", options_.table}, {"files", options_.files.size()}, {"rows_read", rows_read_},
-                                     {"rows", counts.rows_acked}, {"deleted", options_.remove}, {"batches", counts.batches_acked},
-                                     {"bytes", counts.bytes_acked}, {"retries", counts.retries}, {"seconds", seconds},
-                                     {"rows_per_second", rate}};
+      nlohmann::ordered_json line = {
+          {"table", options_.table},     {"files", options_.files.size()},
+          {"rows_read", rows_read_},     {"rows", counts.rows_acked},
+          {"deleted", options_.remove},  {"batches", counts.batches_acked},
+          {"bytes", counts.bytes_acked}, {"retries", counts.retries},
+          {"seconds", seconds},          {"rows_per_second", rate}};
       if (!status.ok()) line["error"] = status.message();
-      const std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      const std::string text =
+          line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
       std::printf("%s\n", text.c_str());
     } else {
-      std::printf("%s rows acknowledged by %s in %.1f s (%s rows/s)\n", Grouped(counts.rows_acked).c_str(), options_.table.c_str(),
-                  seconds, Grouped(rate).c_str());
+      std::printf("%s rows acknowledged by %s in %.1f s (%s rows/s)\n",
+                  Grouped(counts.rows_acked).c_str(), options_.table.c_str(), seconds,
+                  Grouped(rate).c_str());
     }
   }
 

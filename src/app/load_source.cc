@@ -32,9 +32,9 @@ Result<std::shared_ptr<arrow::io::ReadableFile>> OpenFile(const std::string& pat
   return file;
 }
 
-Result<std::shared_ptr<arrow::csv::StreamingReader>> OpenCsv(const std::string& path, const LoadOptions& options,
-                                                             const arrow::csv::ConvertOptions& convert,
-                                                             std::vector<std::string> names) {
+Result<std::shared_ptr<arrow::csv::StreamingReader>> OpenCsv(
+    const std::string& path, const LoadOptions& options, const arrow::csv::ConvertOptions& convert,
+    std::vector<std::string> names) {
   ASSIGN_OR_RAISE(auto file, OpenFile(path));
   auto read = arrow::csv::ReadOptions::Defaults();
   read.block_size = kCsvBlockBytes;
@@ -42,20 +42,24 @@ Result<std::shared_ptr<arrow::csv::StreamingReader>> OpenCsv(const std::string& 
   auto parse = arrow::csv::ParseOptions::Defaults();
   parse.delimiter = options.delimiter;
   parse.newlines_in_values = true;
-  auto reader = arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), std::move(file), read, parse, convert);
+  auto reader = arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), std::move(file),
+                                                  read, parse, convert);
   if (!reader.ok()) return InFile(reader.status(), path);
   return reader;
 }
 
 class CsvSource : public LoadSource {
  public:
-  static Result<std::unique_ptr<LoadSource>> Open(const std::string& path, const std::vector<types::Column>& columns,
+  static Result<std::unique_ptr<LoadSource>> Open(const std::string& path,
+                                                  const std::vector<types::Column>& columns,
                                                   const LoadOptions& options) {
     auto convert = arrow::csv::ConvertOptions::Defaults();
     for (const types::Column& column : columns) {
       const auto kind = column.type->kind();
-      if (kind == types::TypeKind::kArray || kind == types::TypeKind::kMap || kind == types::TypeKind::kRow) {
-        return Error(ErrorCode::kInvalidTable, "csv has no nested values column=", column.name, " file=", path);
+      if (kind == types::TypeKind::kArray || kind == types::TypeKind::kMap ||
+          kind == types::TypeKind::kRow) {
+        return Error(ErrorCode::kInvalidTable, "csv has no nested values column=", column.name,
+                     " file=", path);
       }
       convert.include_columns.push_back(column.name);
       convert.column_types[column.name] = column.type->ToArrow();
@@ -65,7 +69,8 @@ class CsvSource : public LoadSource {
     convert.strings_can_be_null = true;
     convert.quoted_strings_can_be_null = false;
     // Instants are written in UTC with a Z, or without any zone.
-    convert.timestamp_parsers = {arrow::TimestampParser::MakeISO8601(), arrow::TimestampParser::MakeStrptime("%Y-%m-%dT%H:%M:%SZ"),
+    convert.timestamp_parsers = {arrow::TimestampParser::MakeISO8601(),
+                                 arrow::TimestampParser::MakeStrptime("%Y-%m-%dT%H:%M:%SZ"),
                                  arrow::TimestampParser::MakeStrptime("%Y-%m-%d %H:%M:%SZ")};
     auto source = std::make_unique<CsvSource>();
     source->path_ = path;
@@ -86,7 +91,9 @@ class CsvSource : public LoadSource {
     return rows;
   }
   double fraction() const override {
-    return size_bytes_ == 0 ? 1 : std::min(1.0, static_cast<double>(reader_->bytes_read()) / static_cast<double>(size_bytes_));
+    return size_bytes_ == 0 ? 1
+                            : std::min(1.0, static_cast<double>(reader_->bytes_read()) /
+                                                static_cast<double>(size_bytes_));
   }
 
  private:
@@ -96,23 +103,28 @@ class CsvSource : public LoadSource {
 };
 
 /// `array` as `type`; nothing may get lost.
-Result<std::shared_ptr<arrow::Array>> CastTo(const std::shared_ptr<arrow::Array>& array, const std::shared_ptr<arrow::DataType>& type) {
+Result<std::shared_ptr<arrow::Array>> CastTo(const std::shared_ptr<arrow::Array>& array,
+                                             const std::shared_ptr<arrow::DataType>& type) {
   if (array->type()->Equals(type)) return array;
   auto target = type;
   // Instants with a zone keep their instant: change the unit first, then forget the zone.
-  const bool zoned = array->type_id() == arrow::Type::TIMESTAMP && type->id() == arrow::Type::TIMESTAMP;
+  const bool zoned =
+      array->type_id() == arrow::Type::TIMESTAMP && type->id() == arrow::Type::TIMESTAMP;
   if (zoned) {
     const auto& from = static_cast<const arrow::TimestampType&>(*array->type());
-    target = arrow::timestamp(static_cast<const arrow::TimestampType&>(*type).unit(), from.timezone());
+    target =
+        arrow::timestamp(static_cast<const arrow::TimestampType&>(*type).unit(), from.timezone());
   }
-  ASSIGN_OR_RAISE(const arrow::Datum cast, arrow::compute::Cast(array, target, arrow::compute::CastOptions::Safe()));
+  ASSIGN_OR_RAISE(const arrow::Datum cast,
+                  arrow::compute::Cast(array, target, arrow::compute::CastOptions::Safe()));
   if (!zoned) return cast.make_array();
   return cast.make_array()->View(type);
 }
 
 class ParquetSource : public LoadSource {
  public:
-  static Result<std::unique_ptr<LoadSource>> Open(const std::string& path, const std::vector<types::Column>& columns) {
+  static Result<std::unique_ptr<LoadSource>> Open(const std::string& path,
+                                                  const std::vector<types::Column>& columns) {
     ASSIGN_OR_RAISE(auto file, OpenFile(path));
     auto source = std::make_unique<ParquetSource>();
     source->path_ = path;
@@ -138,17 +150,21 @@ class ParquetSource : public LoadSource {
     for (const types::Column& column : columns_) {
       const auto type = column.type->ToArrow();
       const auto present = rows->GetColumnByName(column.name);
-      const auto array = present != nullptr ? CastTo(present, type) : arrow::MakeArrayOfNull(type, rows->num_rows());
+      const auto array = present != nullptr ? CastTo(present, type)
+                                            : arrow::MakeArrayOfNull(type, rows->num_rows());
       if (!array.ok()) {
-        return Error(ErrorCode::kInvalidTable, array.status().message(), " column=", column.name, " file=", path_);
+        return Error(ErrorCode::kInvalidTable, array.status().message(), " column=", column.name,
+                     " file=", path_);
       }
       fields.push_back(arrow::field(column.name, type));
       arrays.push_back(*array);
     }
-    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), rows->num_rows(), std::move(arrays));
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), rows->num_rows(),
+                                    std::move(arrays));
   }
   double fraction() const override {
-    return total_rows_ == 0 ? 1 : static_cast<double>(read_rows_) / static_cast<double>(total_rows_);
+    return total_rows_ == 0 ? 1
+                            : static_cast<double>(read_rows_) / static_cast<double>(total_rows_);
   }
 
  private:
@@ -160,10 +176,12 @@ class ParquetSource : public LoadSource {
   int64_t read_rows_ = 0;
 };
 
-Status CheckNames(const std::vector<std::string>& names, const std::vector<types::Column>& columns, const std::string& path) {
+Status CheckNames(const std::vector<std::string>& names, const std::vector<types::Column>& columns,
+                  const std::string& path) {
   for (const std::string& name : names) {
     if (std::ranges::find(columns, name, &types::Column::name) == columns.end()) {
-      return Error(ErrorCode::kInvalidTable, "table lacks a column of the file column=", name, " file=", path);
+      return Error(ErrorCode::kInvalidTable, "table lacks a column of the file column=", name,
+                   " file=", path);
     }
   }
   return Status::OK();
@@ -171,9 +189,11 @@ Status CheckNames(const std::vector<std::string>& names, const std::vector<types
 
 }  // namespace
 
-Result<std::vector<std::string>> ColumnNamesOf(const std::string& path, const LoadOptions& options) {
+Result<std::vector<std::string>> ColumnNamesOf(const std::string& path,
+                                               const LoadOptions& options) {
   if (!IsParquet(path, options)) {
-    ASSIGN_OR_RAISE(const auto reader, OpenCsv(path, options, arrow::csv::ConvertOptions::Defaults(), {}));
+    ASSIGN_OR_RAISE(const auto reader,
+                    OpenCsv(path, options, arrow::csv::ConvertOptions::Defaults(), {}));
     return reader->schema()->field_names();
   }
   ASSIGN_OR_RAISE(auto file, OpenFile(path));
@@ -185,7 +205,8 @@ Result<std::vector<std::string>> ColumnNamesOf(const std::string& path, const Lo
   return schema->field_names();
 }
 
-Result<std::unique_ptr<LoadSource>> LoadSource::Open(const std::string& path, const std::vector<types::Column>& columns,
+Result<std::unique_ptr<LoadSource>> LoadSource::Open(const std::string& path,
+                                                     const std::vector<types::Column>& columns,
                                                      const LoadOptions& options) {
   const bool parquet = IsParquet(path, options);
   if (!options.ignore_extra && (parquet || options.header)) {

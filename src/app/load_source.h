@@ -12,13 +12,14 @@ namespace sluice::app {
 
 /// Rows of one file as columns of a table.
 ///
-/// Columns are matched by name. Columns that the file lacks are NULL; those that the table lacks are an error unless
-/// the options leave them out.
+/// Columns are matched by name. Columns that the file lacks are NULL; those that the table lacks
+/// are an error unless the options leave them out.
 class LoadSource {
  public:
   virtual ~LoadSource() = default;
   /// Errors: kInvalidTable naming the file and the column that does not fit.
-  static Result<std::unique_ptr<LoadSource>> Open(const std::string& path, const std::vector<types::Column>& columns,
+  static Result<std::unique_ptr<LoadSource>> Open(const std::string& path,
+                                                  const std::vector<types::Column>& columns,
                                                   const LoadOptions& options);
 
   /// The next rows with all the columns, in order and Arrow type; null at the end.

@@ -15,46 +15,58 @@ using wire::ApiKey;
 
 template <typename Reply, typename Request>
 io::Task<Status> Change(ClusterPtr cluster, io::Loop& loop, ApiKey key, Request request) {
-  const Result<Reply> reply = co_await AskOnce<Reply, Request>(cluster, loop, Where::kCoordinator, key, std::move(request));
+  const Result<Reply> reply =
+      co_await AskOnce<Reply, Request>(cluster, loop, Where::kCoordinator, key, std::move(request));
   co_return reply.status();
 }
 
 /// As Change; afterwards the metadata of the table is learned anew.
 template <typename Reply, typename Request>
-io::Task<Status> ChangeTable(ClusterPtr cluster, io::Loop& loop, types::TablePath path, ApiKey key, Request request) {
-  const Result<Reply> reply = co_await AskOnce<Reply, Request>(cluster, loop, Where::kCoordinator, key, std::move(request));
+io::Task<Status> ChangeTable(ClusterPtr cluster, io::Loop& loop, types::TablePath path, ApiKey key,
+                             Request request) {
+  const Result<Reply> reply =
+      co_await AskOnce<Reply, Request>(cluster, loop, Where::kCoordinator, key, std::move(request));
   cluster->ForgetLeaders(path);
   co_return reply.status();
 }
 
 io::Task<Result<std::vector<std::string>>> ListDatabasesIn(ClusterPtr cluster, io::Loop& loop) {
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::ListDatabasesResponse, wire::ListDatabasesRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kListDatabases, wire::ListDatabasesRequest())));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::ListDatabasesResponse, wire::ListDatabasesRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kListDatabases, wire::ListDatabasesRequest())));
   co_return std::vector<std::string>(reply.database_name().begin(), reply.database_name().end());
 }
 
 io::Task<Result<bool>> DatabaseExistsIn(ClusterPtr cluster, io::Loop& loop, std::string name) {
   wire::DatabaseExistsRequest request;
   request.set_database_name(name);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::DatabaseExistsResponse, wire::DatabaseExistsRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kDatabaseExists, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::DatabaseExistsResponse, wire::DatabaseExistsRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kDatabaseExists, std::move(request))));
   co_return reply.exists();
 }
 
 io::Task<Result<DatabaseInfo>> GetDatabaseIn(ClusterPtr cluster, io::Loop& loop, std::string name) {
   wire::GetDatabaseInfoRequest request;
   request.set_database_name(name);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::GetDatabaseInfoResponse, wire::GetDatabaseInfoRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kGetDatabaseInfo, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::GetDatabaseInfoResponse, wire::GetDatabaseInfoRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kGetDatabaseInfo, std::move(request))));
   CO_ASSIGN_OR_RETURN(auto descriptor, types::DatabaseDescriptor::FromJson(reply.database_json()));
   co_return DatabaseInfo{std::move(descriptor), reply.created_time(), reply.modified_time()};
 }
 
-io::Task<Result<types::TableInfo>> GetTableIn(ClusterPtr cluster, io::Loop& loop, types::TablePath path) {
+io::Task<Result<types::TableInfo>> GetTableIn(ClusterPtr cluster, io::Loop& loop,
+                                              types::TablePath path) {
   wire::GetTableInfoRequest request;
   SetPath(request.mutable_table_path(), path);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::GetTableInfoResponse, wire::GetTableInfoRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kGetTableInfo, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::GetTableInfoResponse, wire::GetTableInfoRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kGetTableInfo, std::move(request))));
   types::TableInfo info;
   info.path = path;
   info.table_id = reply.table_id();
@@ -66,19 +78,24 @@ io::Task<Result<types::TableInfo>> GetTableIn(ClusterPtr cluster, io::Loop& loop
   co_return info;
 }
 
-io::Task<Result<std::vector<std::string>>> ListTablesIn(ClusterPtr cluster, io::Loop& loop, std::string database) {
+io::Task<Result<std::vector<std::string>>> ListTablesIn(ClusterPtr cluster, io::Loop& loop,
+                                                        std::string database) {
   wire::ListTablesRequest request;
   request.set_database_name(database);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::ListTablesResponse, wire::ListTablesRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kListTables, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::ListTablesResponse, wire::ListTablesRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kListTables, std::move(request))));
   co_return std::vector<std::string>(reply.table_name().begin(), reply.table_name().end());
 }
 
 io::Task<Result<bool>> TableExistsIn(ClusterPtr cluster, io::Loop& loop, types::TablePath path) {
   wire::TableExistsRequest request;
   SetPath(request.mutable_table_path(), path);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::TableExistsResponse, wire::TableExistsRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kTableExists, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::TableExistsResponse, wire::TableExistsRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kTableExists, std::move(request))));
   co_return reply.exists();
 }
 
@@ -90,28 +107,35 @@ void SetSpec(wire::PbPartitionSpec* out, const PartitionSpec& spec) {
   }
 }
 
-io::Task<Result<std::vector<types::PartitionInfo>>> ListPartitionsIn(ClusterPtr cluster, io::Loop& loop,
-                                                                     types::TablePath path, PartitionSpec partial) {
+io::Task<Result<std::vector<types::PartitionInfo>>> ListPartitionsIn(ClusterPtr cluster,
+                                                                     io::Loop& loop,
+                                                                     types::TablePath path,
+                                                                     PartitionSpec partial) {
   wire::ListPartitionInfosRequest request;
   SetPath(request.mutable_table_path(), path);
   if (!partial.empty()) SetSpec(request.mutable_partial_partition_spec(), partial);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::ListPartitionInfosResponse, wire::ListPartitionInfosRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kListPartitionInfos, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::ListPartitionInfosResponse, wire::ListPartitionInfosRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kListPartitionInfos, std::move(request))));
   std::vector<types::PartitionInfo> partitions;
   for (const auto& info : reply.partitions_info()) {
     types::PartitionInfo partition;
     partition.partition_id = info.partition_id();
-    for (const auto& pair : info.partition_spec().partition_key_values()) partition.values.push_back(pair.value());
+    for (const auto& pair : info.partition_spec().partition_key_values())
+      partition.values.push_back(pair.value());
     partitions.push_back(std::move(partition));
   }
   co_return partitions;
 }
 
 /// One ListOffsets over the buckets that one server leads.
-io::Task<Status> ListOffsetsAt(ClusterPtr cluster, io::Loop& loop, int32_t leader, wire::ListOffsetsRequest request,
+io::Task<Status> ListOffsetsAt(ClusterPtr cluster, io::Loop& loop, int32_t leader,
+                               wire::ListOffsetsRequest request,
                                std::map<int32_t, int64_t>* offsets) {
-  CO_ASSIGN_OR_RETURN(const std::string body,
-                      co_await cluster->CallTablet(loop, leader, ApiKey::kListOffsets, wire::Serialize(request)));
+  CO_ASSIGN_OR_RETURN(
+      const std::string body,
+      co_await cluster->CallTablet(loop, leader, ApiKey::kListOffsets, wire::Serialize(request)));
   CO_ASSIGN_OR_RETURN(const auto reply, wire::ParseMessage<wire::ListOffsetsResponse>(body));
   for (const auto& bucket : reply.buckets_resp()) {
     CO_RETURN_NOT_OK(wire::ErrorOf(bucket));
@@ -150,7 +174,8 @@ io::Task<Status> ListOffsetsOnce(ClusterPtr cluster, io::Loop& loop, OffsetsQues
   co_return Status::OK();
 }
 
-io::Task<Result<std::map<int32_t, int64_t>>> ListOffsetsIn(ClusterPtr cluster, io::Loop& loop, OffsetsQuestion question) {
+io::Task<Result<std::map<int32_t, int64_t>>> ListOffsetsIn(ClusterPtr cluster, io::Loop& loop,
+                                                           OffsetsQuestion question) {
   std::map<int32_t, int64_t> offsets;
   for (int retry = 0;; ++retry) {
     const Status status = co_await ListOffsetsOnce(cluster, loop, question, &offsets);
@@ -161,28 +186,35 @@ io::Task<Result<std::map<int32_t, int64_t>>> ListOffsetsIn(ClusterPtr cluster, i
   }
 }
 
-io::Task<Result<int64_t>> RowCountIn(ClusterPtr cluster, io::Loop& loop, types::TablePath path, types::BucketId bucket) {
+io::Task<Result<int64_t>> RowCountIn(ClusterPtr cluster, io::Loop& loop, types::TablePath path,
+                                     types::BucketId bucket) {
   wire::GetTableStatsRequest request;
   request.set_table_id(bucket.table_id);
   auto* entry = request.add_buckets_req();
   if (bucket.partition_id) entry->set_partition_id(*bucket.partition_id);
   entry->set_bucket_id(bucket.bucket);
   CO_ASSIGN_OR_RETURN(const std::string body,
-                      co_await cluster->CallLeader(loop, path, bucket, ApiKey::kGetTableStats, wire::Serialize(request)));
+                      co_await cluster->CallLeader(loop, path, bucket, ApiKey::kGetTableStats,
+                                                   wire::Serialize(request)));
   CO_ASSIGN_OR_RETURN(const auto reply, wire::ParseMessage<wire::GetTableStatsResponse>(body));
-  if (reply.buckets_resp_size() != 1) co_return Error(ErrorCode::kCorruptMessage, "table statistics lack the bucket ", bucket);
+  if (reply.buckets_resp_size() != 1)
+    co_return Error(ErrorCode::kCorruptMessage, "table statistics lack the bucket ", bucket);
   CO_RETURN_NOT_OK(wire::ErrorOf(reply.buckets_resp(0)));
   co_return reply.buckets_resp(0).row_count();
 }
 
-io::Task<Result<LakeSnapshot>> GetLakeSnapshotIn(ClusterPtr cluster, io::Loop& loop, types::TablePath path,
-                                                 std::optional<int64_t> snapshot_id, bool readable) {
+io::Task<Result<LakeSnapshot>> GetLakeSnapshotIn(ClusterPtr cluster, io::Loop& loop,
+                                                 types::TablePath path,
+                                                 std::optional<int64_t> snapshot_id,
+                                                 bool readable) {
   wire::GetLakeSnapshotRequest request;
   SetPath(request.mutable_table_path(), path);
   if (snapshot_id) request.set_snapshot_id(*snapshot_id);
   if (readable) request.set_readable(true);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::GetLakeSnapshotResponse, wire::GetLakeSnapshotRequest>(
-      cluster, loop, Where::kAnyTablet, ApiKey::kGetLakeSnapshot, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::GetLakeSnapshotResponse, wire::GetLakeSnapshotRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kGetLakeSnapshot, std::move(request))));
   LakeSnapshot snapshot{reply.table_id(), reply.snapshotid(), {}};
   for (const auto& bucket : reply.bucket_snapshots()) {
     LakeBucketOffset offset;
@@ -197,24 +229,30 @@ io::Task<Result<LakeSnapshot>> GetLakeSnapshotIn(ClusterPtr cluster, io::Loop& l
 
 }  // namespace
 
-io::Task<Status> Admin::CreateDatabase(io::Loop& loop, std::string name, types::DatabaseDescriptor descriptor,
+io::Task<Status> Admin::CreateDatabase(io::Loop& loop, std::string name,
+                                       types::DatabaseDescriptor descriptor,
                                        bool ignore_if_exists) {
   wire::CreateDatabaseRequest request;
   request.set_database_name(name);
   request.set_ignore_if_exists(ignore_if_exists);
   request.set_database_json(descriptor.ToJson());
-  return Change<wire::CreateDatabaseResponse>(cluster_, loop, ApiKey::kCreateDatabase, std::move(request));
+  return Change<wire::CreateDatabaseResponse>(cluster_, loop, ApiKey::kCreateDatabase,
+                                              std::move(request));
 }
 
-io::Task<Status> Admin::DropDatabase(io::Loop& loop, std::string name, bool ignore_if_not_exists, bool cascade) {
+io::Task<Status> Admin::DropDatabase(io::Loop& loop, std::string name, bool ignore_if_not_exists,
+                                     bool cascade) {
   wire::DropDatabaseRequest request;
   request.set_database_name(name);
   request.set_ignore_if_not_exists(ignore_if_not_exists);
   request.set_cascade(cascade);
-  return Change<wire::DropDatabaseResponse>(cluster_, loop, ApiKey::kDropDatabase, std::move(request));
+  return Change<wire::DropDatabaseResponse>(cluster_, loop, ApiKey::kDropDatabase,
+                                            std::move(request));
 }
 
-io::Task<Result<std::vector<std::string>>> Admin::ListDatabases(io::Loop& loop) { return ListDatabasesIn(cluster_, loop); }
+io::Task<Result<std::vector<std::string>>> Admin::ListDatabases(io::Loop& loop) {
+  return ListDatabasesIn(cluster_, loop);
+}
 
 io::Task<Result<bool>> Admin::DatabaseExists(io::Loop& loop, std::string name) {
   return DatabaseExistsIn(cluster_, loop, std::move(name));
@@ -224,23 +262,27 @@ io::Task<Result<DatabaseInfo>> Admin::GetDatabase(io::Loop& loop, std::string na
   return GetDatabaseIn(cluster_, loop, std::move(name));
 }
 
-io::Task<Status> Admin::CreateTable(io::Loop& loop, types::TablePath path, types::TableDescriptor descriptor,
-                                    bool ignore_if_exists) {
+io::Task<Status> Admin::CreateTable(io::Loop& loop, types::TablePath path,
+                                    types::TableDescriptor descriptor, bool ignore_if_exists) {
   wire::CreateTableRequest request;
   SetPath(request.mutable_table_path(), path);
   request.set_table_json(descriptor.ToJson());
   request.set_ignore_if_exists(ignore_if_exists);
-  return ChangeTable<wire::CreateTableResponse>(cluster_, loop, std::move(path), ApiKey::kCreateTable, std::move(request));
+  return ChangeTable<wire::CreateTableResponse>(cluster_, loop, std::move(path),
+                                                ApiKey::kCreateTable, std::move(request));
 }
 
-io::Task<Status> Admin::DropTable(io::Loop& loop, types::TablePath path, bool ignore_if_not_exists) {
+io::Task<Status> Admin::DropTable(io::Loop& loop, types::TablePath path,
+                                  bool ignore_if_not_exists) {
   wire::DropTableRequest request;
   SetPath(request.mutable_table_path(), path);
   request.set_ignore_if_not_exists(ignore_if_not_exists);
-  return ChangeTable<wire::DropTableResponse>(cluster_, loop, std::move(path), ApiKey::kDropTable, std::move(request));
+  return ChangeTable<wire::DropTableResponse>(cluster_, loop, std::move(path), ApiKey::kDropTable,
+                                              std::move(request));
 }
 
-io::Task<Status> Admin::AlterTable(io::Loop& loop, types::TablePath path, TableChange change, bool ignore_if_not_exists) {
+io::Task<Status> Admin::AlterTable(io::Loop& loop, types::TablePath path, TableChange change,
+                                   bool ignore_if_not_exists) {
   constexpr int32_t kSet = 0;
   constexpr int32_t kDelete = 1;
   constexpr int32_t kLast = 0;
@@ -265,7 +307,8 @@ io::Task<Status> Admin::AlterTable(io::Loop& loop, types::TablePath path, TableC
     if (!column.comment.empty()) added->set_comment(column.comment);
     added->set_column_position_type(kLast);
   }
-  return ChangeTable<wire::AlterTableResponse>(cluster_, loop, std::move(path), ApiKey::kAlterTable, std::move(request));
+  return ChangeTable<wire::AlterTableResponse>(cluster_, loop, std::move(path), ApiKey::kAlterTable,
+                                               std::move(request));
 }
 
 io::Task<Result<types::TableInfo>> Admin::GetTable(io::Loop& loop, types::TablePath path) {
@@ -280,41 +323,49 @@ io::Task<Result<bool>> Admin::TableExists(io::Loop& loop, types::TablePath path)
   return TableExistsIn(cluster_, loop, std::move(path));
 }
 
-io::Task<Status> Admin::CreatePartition(io::Loop& loop, types::TablePath path, PartitionSpec spec, bool ignore_if_exists) {
+io::Task<Status> Admin::CreatePartition(io::Loop& loop, types::TablePath path, PartitionSpec spec,
+                                        bool ignore_if_exists) {
   wire::CreatePartitionRequest request;
   SetPath(request.mutable_table_path(), path);
   SetSpec(request.mutable_partition_spec(), spec);
-  request.set_ignore_if_not_exists(ignore_if_exists);  // The protocol's name says the opposite of what it does.
-  return Change<wire::CreatePartitionResponse>(cluster_, loop, ApiKey::kCreatePartition, std::move(request));
+  request.set_ignore_if_not_exists(
+      ignore_if_exists);  // The protocol's name says the opposite of what it does.
+  return Change<wire::CreatePartitionResponse>(cluster_, loop, ApiKey::kCreatePartition,
+                                               std::move(request));
 }
 
-io::Task<Status> Admin::DropPartition(io::Loop& loop, types::TablePath path, PartitionSpec spec, bool ignore_if_not_exists) {
+io::Task<Status> Admin::DropPartition(io::Loop& loop, types::TablePath path, PartitionSpec spec,
+                                      bool ignore_if_not_exists) {
   wire::DropPartitionRequest request;
   SetPath(request.mutable_table_path(), path);
   SetSpec(request.mutable_partition_spec(), spec);
   request.set_ignore_if_not_exists(ignore_if_not_exists);
-  return ChangeTable<wire::DropPartitionResponse>(cluster_, loop, std::move(path), ApiKey::kDropPartition, std::move(request));
+  return ChangeTable<wire::DropPartitionResponse>(cluster_, loop, std::move(path),
+                                                  ApiKey::kDropPartition, std::move(request));
 }
 
-io::Task<Result<std::vector<types::PartitionInfo>>> Admin::ListPartitions(io::Loop& loop, types::TablePath path,
+io::Task<Result<std::vector<types::PartitionInfo>>> Admin::ListPartitions(io::Loop& loop,
+                                                                          types::TablePath path,
                                                                           PartitionSpec partial) {
   return ListPartitionsIn(cluster_, loop, std::move(path), std::move(partial));
 }
 
-io::Task<Result<std::map<int32_t, int64_t>>> Admin::ListOffsets(io::Loop& loop, types::TablePath path, int64_t table_id,
-                                                                std::optional<int64_t> partition_id,
-                                                                std::vector<int32_t> buckets, OffsetType type,
-                                                                int64_t timestamp_ms) {
-  OffsetsQuestion question{std::move(path), table_id, partition_id, std::move(buckets), type, timestamp_ms};
+io::Task<Result<std::map<int32_t, int64_t>>> Admin::ListOffsets(
+    io::Loop& loop, types::TablePath path, int64_t table_id, std::optional<int64_t> partition_id,
+    std::vector<int32_t> buckets, OffsetType type, int64_t timestamp_ms) {
+  OffsetsQuestion question{std::move(path),    table_id, partition_id,
+                           std::move(buckets), type,     timestamp_ms};
   return ListOffsetsIn(cluster_, loop, std::move(question));
 }
 
-io::Task<Result<int64_t>> Admin::RowCount(io::Loop& loop, types::TablePath path, types::BucketId bucket) {
+io::Task<Result<int64_t>> Admin::RowCount(io::Loop& loop, types::TablePath path,
+                                          types::BucketId bucket) {
   return RowCountIn(cluster_, loop, std::move(path), bucket);
 }
 
 io::Task<Result<LakeSnapshot>> Admin::GetLakeSnapshot(io::Loop& loop, types::TablePath path,
-                                                      std::optional<int64_t> snapshot_id, bool readable) {
+                                                      std::optional<int64_t> snapshot_id,
+                                                      bool readable) {
   return GetLakeSnapshotIn(cluster_, loop, std::move(path), snapshot_id, readable);
 }
 

@@ -18,14 +18,17 @@ wire::LogBatchOptions BatchOptionsOf(const types::TableInfo& table) {
   const std::string codec = table.descriptor.Property("table.log.arrow.compression.type", "ZSTD");
   if (codec == "NONE") options.compression = wire::ArrowCompression::kNone;
   if (codec == "LZ4_FRAME") options.compression = wire::ArrowCompression::kLz4Frame;
-  const std::string level = table.descriptor.Property("table.log.arrow.compression.zstd.level", "3");
+  const std::string level =
+      table.descriptor.Property("table.log.arrow.compression.zstd.level", "3");
   std::from_chars(level.data(), level.data() + level.size(), options.zstd_level);
   return options;
 }
 
 using Rows = std::shared_ptr<arrow::RecordBatch>;
 
-int64_t SizeOf(const arrow::RecordBatch& rows) { return arrow::util::ReferencedBufferSize(rows).ValueOr(0) + rows.num_rows(); }
+int64_t SizeOf(const arrow::RecordBatch& rows) {
+  return arrow::util::ReferencedBufferSize(rows).ValueOr(0) + rows.num_rows();
+}
 
 }  // namespace
 
@@ -37,9 +40,14 @@ struct AppendWriter::State : std::enable_shared_from_this<State> {
     int64_t bytes = 0;
   };
   State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions o, RowRouter r)
-      : cluster(c), table(t), options(o), router(std::move(r)), batch_options(BatchOptionsOf(t->info)),
+      : cluster(c),
+        table(t),
+        options(o),
+        router(std::move(r)),
+        batch_options(BatchOptionsOf(t->info)),
         schema(t->info.descriptor.schema.ToArrow()),
-        sender(std::make_shared<BatchSender>(loop, std::move(c), std::move(t), std::move(o), /*kv=*/false, std::vector<int32_t>())) {}
+        sender(std::make_shared<BatchSender>(loop, std::move(c), std::move(t), std::move(o),
+                                             /*kv=*/false, std::vector<int32_t>())) {}
 
   ClusterPtr cluster;
   TableMetaPtr table;
@@ -74,7 +82,8 @@ struct AppendWriter::State : std::enable_shared_from_this<State> {
     if (taken.row_count == 0) return Status::OK();
     sender->AddBuffered(-taken.row_count, -taken.bytes);
     ASSIGN_OR_RAISE(const Rows rows, Concatenate(taken.rows, schema));
-    const int64_t pieces = std::max<int64_t>(1, (taken.bytes + options.batch_bytes - 1) / options.batch_bytes);
+    const int64_t pieces =
+        std::max<int64_t>(1, (taken.bytes + options.batch_bytes - 1) / options.batch_bytes);
     int64_t piece_rows = (taken.row_count + pieces - 1) / pieces;
     if (options.batch_rows > 0) piece_rows = std::min(piece_rows, options.batch_rows);
     for (int64_t from = 0; from < taken.row_count; from += piece_rows) {
@@ -112,13 +121,19 @@ struct AppendWriter::State : std::enable_shared_from_this<State> {
 AppendWriter::AppendWriter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 AppendWriter::~AppendWriter() = default;
 
-io::Task<Result<std::unique_ptr<AppendWriter>>> AppendWriter::Open(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
+io::Task<Result<std::unique_ptr<AppendWriter>>> AppendWriter::Open(io::Loop& loop,
+                                                                   ClusterPtr cluster,
+                                                                   types::TablePath path,
                                                                    WriterOptions options) {
-  CO_ASSIGN_OR_RETURN(const TableMetaPtr table, co_await cluster->Table(loop, path, /*refresh=*/true));
+  CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
+                      co_await cluster->Table(loop, path, /*refresh=*/true));
   const types::TableDescriptor& descriptor = table->info.descriptor;
-  if (descriptor.has_primary_key()) co_return Error(ErrorCode::kInvalidTable, "table has a primary key, rows are upserted table=", path);
+  if (descriptor.has_primary_key())
+    co_return Error(ErrorCode::kInvalidTable,
+                    "table has a primary key, rows are upserted table=", path);
   if (descriptor.Property("table.log.format", "ARROW") != "ARROW") {
-    co_return Error(ErrorCode::kInvalidTable, "only logs in ARROW format can be written table=", path);
+    co_return Error(ErrorCode::kInvalidTable,
+                    "only logs in ARROW format can be written table=", path);
   }
   CO_ASSIGN_OR_RETURN(RowRouter router, RowRouter::Make(table->info));
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options), std::move(router));
@@ -126,21 +141,26 @@ io::Task<Result<std::unique_ptr<AppendWriter>>> AppendWriter::Open(io::Loop& loo
   co_return std::unique_ptr<AppendWriter>(new AppendWriter(std::move(state)));
 }
 
-io::Task<Status> AppendWriter::Append(std::shared_ptr<arrow::RecordBatch> rows) { return AppendTo(state_, std::move(rows)); }
+io::Task<Status> AppendWriter::Append(std::shared_ptr<arrow::RecordBatch> rows) {
+  return AppendTo(state_, std::move(rows));
+}
 
-io::Task<Status> AppendWriter::AppendTo(std::shared_ptr<State> state, std::shared_ptr<arrow::RecordBatch> rows) {
+io::Task<Status> AppendWriter::AppendTo(std::shared_ptr<State> state,
+                                        std::shared_ptr<arrow::RecordBatch> rows) {
   const std::vector<types::Column>& columns = state->table->info.descriptor.schema.columns;
   CO_RETURN_NOT_OK(CheckRows(*rows, columns));
   // The table's own field names, so that batches can be joined whatever the caller calls them.
   rows = arrow::RecordBatch::Make(state->schema, rows->num_rows(), rows->columns());
-  CO_ASSIGN_OR_RETURN(const std::vector<RoutedRows> routed, state->router.Route(*rows, AllPositions(columns.size())));
+  CO_ASSIGN_OR_RETURN(const std::vector<RoutedRows> routed,
+                      state->router.Route(*rows, AllPositions(columns.size())));
   for (const RoutedRows& group : routed) {
     CO_RETURN_NOT_OK(co_await BatchSender::WaitForRoom(state->sender));
     types::BucketId bucket{state->table->info.table_id, std::nullopt, group.bucket};
     if (!group.partition.empty()) {
-      CO_ASSIGN_OR_RETURN(const PartitionMetaPtr partition,
-                          co_await FindPartition(state->sender->loop(), state->cluster, state->table, group.partition,
-                                                 state->options.create_partitions));
+      CO_ASSIGN_OR_RETURN(
+          const PartitionMetaPtr partition,
+          co_await FindPartition(state->sender->loop(), state->cluster, state->table,
+                                 group.partition, state->options.create_partitions));
       bucket.partition_id = partition->partition_id;
     }
     if (bucket.bucket < 0) bucket.bucket = state->sticky_bucket;

@@ -1,5 +1,4 @@
 #include "client/batch_sender_internal.h"
-
 #include "client/calls_internal.h"
 #include "wire/proto/kv.pb.h"
 #include "wire/proto/log.pb.h"
@@ -18,7 +17,8 @@ std::vector<Status> OutcomesOf(const std::vector<types::BucketId>& buckets, std:
   std::vector<Status> outcomes;
   for (const types::BucketId& bucket : buckets) {
     const auto same = [&](const auto& entry) {
-      return entry.bucket_id() == bucket.bucket && entry.has_partition_id() == bucket.partition_id.has_value() &&
+      return entry.bucket_id() == bucket.bucket &&
+             entry.has_partition_id() == bucket.partition_id.has_value() &&
              entry.partition_id() == bucket.partition_id.value_or(0);
     };
     const auto entry = std::ranges::find_if(reply->buckets_resp(), same);
@@ -33,16 +33,22 @@ std::vector<Status> OutcomesOf(const std::vector<types::BucketId>& buckets, std:
 
 }  // namespace
 
-BatchSender::BatchSender(io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, WriterOptions options, bool kv,
-                         std::vector<int32_t> target_columns)
-    : loop_(loop), cluster_(std::move(cluster)), table_(std::move(table)), options_(std::move(options)), kv_(kv),
+BatchSender::BatchSender(io::Loop& loop, ClusterPtr cluster, TableMetaPtr table,
+                         WriterOptions options, bool kv, std::vector<int32_t> target_columns)
+    : loop_(loop),
+      cluster_(std::move(cluster)),
+      table_(std::move(table)),
+      options_(std::move(options)),
+      kv_(kv),
       target_columns_(std::move(target_columns)) {}
 
 io::Task<Status> BatchSender::Start(std::shared_ptr<BatchSender> self) {
   wire::InitWriterRequest request;
   SetPath(request.add_table_path(), self->table_->info.path);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::InitWriterResponse, wire::InitWriterRequest>(
-      self->cluster_, self->loop_, Where::kAnyTablet, wire::ApiKey::kInitWriter, std::move(request))));
+  CO_ASSIGN_OR_RETURN(const auto reply,
+                      (co_await Ask<wire::InitWriterResponse, wire::InitWriterRequest>(
+                          self->cluster_, self->loop_, Where::kAnyTablet, wire::ApiKey::kInitWriter,
+                          std::move(request))));
   self->writer_id_ = reply.writer_id();
   co_return Status::OK();
 }
@@ -81,7 +87,8 @@ void BatchSender::Pump() {
   }
 }
 
-void BatchSender::PumpLane(const types::BucketId& bucket, Lane* lane, std::map<int32_t, std::vector<Sent>>* requests) {
+void BatchSender::PumpLane(const types::BucketId& bucket, Lane* lane,
+                           std::map<int32_t, std::vector<Sent>>* requests) {
   if (lane->batches.empty() || lane->draining || lane->paused || lane->asking) return;
   if (lane->leader < 0) {
     lane->asking = true;
@@ -89,8 +96,8 @@ void BatchSender::PumpLane(const types::BucketId& bucket, Lane* lane, std::map<i
     return;
   }
   size_t request = 0;
-  // The server remembers the last five batches of a writer, and has to know the first one without acknowledgement: so
-  // not only the number under way counts, but how far they reach.
+  // The server remembers the last five batches of a writer, and has to know the first one without
+  // acknowledgement: so not only the number under way counts, but how far they reach.
   const size_t reach = std::min(lane->batches.size(), kInFlightMax);
   for (size_t i = 0; i < reach; ++i) {
     Batch& batch = lane->batches[i];
@@ -103,15 +110,18 @@ void BatchSender::PumpLane(const types::BucketId& bucket, Lane* lane, std::map<i
   }
 }
 
-io::Task<void> BatchSender::AskLeader(std::shared_ptr<BatchSender> self, types::BucketId bucket, Lane* lane) {
-  const Result<int32_t> leader = co_await self->cluster_->Leader(self->loop_, self->table_->info.path, bucket);
+io::Task<void> BatchSender::AskLeader(std::shared_ptr<BatchSender> self, types::BucketId bucket,
+                                      Lane* lane) {
+  const Result<int32_t> leader =
+      co_await self->cluster_->Leader(self->loop_, self->table_->info.path, bucket);
   lane->asking = false;
   if (leader.ok()) {
     lane->leader = *leader;
     self->Pump();
     co_return;
   }
-  const bool late = !lane->batches.empty() && self->loop_.clock().Monotonic() > lane->batches.front().deadline;
+  const bool late =
+      !lane->batches.empty() && self->loop_.clock().Monotonic() > lane->batches.front().deadline;
   if (!IsRetriable(leader.status()) || late) {
     self->Fail(leader.status());
     co_return;
@@ -121,27 +131,33 @@ io::Task<void> BatchSender::AskLeader(std::shared_ptr<BatchSender> self, types::
 
 std::string BatchSender::Request(const Sent& sent) const {
   std::vector<wire::BucketRecords> buckets;
-  for (const auto& [lane, batch] : sent) buckets.push_back({batch->bucket.partition_id, batch->bucket.bucket, batch->bytes});
+  for (const auto& [lane, batch] : sent)
+    buckets.push_back({batch->bucket.partition_id, batch->bucket.bucket, batch->bytes});
   const auto timeout_ms = static_cast<int32_t>(options_.ack_timeout.count());
-  if (!kv_) return wire::BuildProduceLog({kAllReplicas, table_->info.table_id, timeout_ms, std::move(buckets)});
-  return wire::BuildPutKv({kAllReplicas, table_->info.table_id, timeout_ms, target_columns_, std::move(buckets),
-                           options_.overwrite ? 1 : 0});
+  if (!kv_)
+    return wire::BuildProduceLog(
+        {kAllReplicas, table_->info.table_id, timeout_ms, std::move(buckets)});
+  return wire::BuildPutKv({kAllReplicas, table_->info.table_id, timeout_ms, target_columns_,
+                           std::move(buckets), options_.overwrite ? 1 : 0});
 }
 
-std::vector<Status> BatchSender::Outcomes(const Sent& sent, const Result<std::string>& reply, float* pressure) const {
+std::vector<Status> BatchSender::Outcomes(const Sent& sent, const Result<std::string>& reply,
+                                          float* pressure) const {
   if (!reply.ok()) return std::vector<Status>(sent.size(), reply.status());
   std::vector<types::BucketId> buckets;
   for (const auto& [lane, batch] : sent) buckets.push_back(batch->bucket);
   if (!kv_) return OutcomesOf<wire::ProduceLogResponse>(buckets, *reply);
   if (const auto parsed = wire::ParseMessage<wire::PutKvResponse>(*reply); parsed.ok()) {
-    for (const auto& entry : parsed->buckets_resp()) *pressure = std::max(*pressure, entry.pressure());
+    for (const auto& entry : parsed->buckets_resp())
+      *pressure = std::max(*pressure, entry.pressure());
   }
   return OutcomesOf<wire::PutKvResponse>(buckets, *reply);
 }
 
 io::Task<void> BatchSender::SendTo(std::shared_ptr<BatchSender> self, int32_t leader, Sent sent) {
   const auto key = self->kv_ ? wire::ApiKey::kPutKv : wire::ApiKey::kProduceLog;
-  const Result<std::string> reply = co_await self->cluster_->CallTablet(self->loop_, leader, key, self->Request(sent));
+  const Result<std::string> reply =
+      co_await self->cluster_->CallTablet(self->loop_, leader, key, self->Request(sent));
   float pressure = 0;
   const std::vector<Status> outcomes = self->Outcomes(sent, reply, &pressure);
   for (size_t i = 0; i < sent.size(); ++i) self->Settle(sent[i].first, sent[i].second, outcomes[i]);
@@ -167,12 +183,15 @@ void BatchSender::Settle(Lane* lane, Batch* batch, const Status& outcome) {
     counts_.bytes_acked += static_cast<int64_t>(batch->bytes.size());
     ++counts_.batches_acked;
     batch->bytes = std::string();
-    while (!lane->batches.empty() && lane->batches.front().stage == Batch::Stage::kAcked) lane->batches.pop_front();
+    while (!lane->batches.empty() && lane->batches.front().stage == Batch::Stage::kAcked)
+      lane->batches.pop_front();
     WakeWaiters();
   } else {
     batch->stage = Batch::Stage::kWaiting;
-    // Behind a batch that failed every later one is out of order; alone it means that the server lost the writer.
-    const bool follower = CodeOf(outcome) == ErrorCode::kOutOfOrderSequence && batch != &lane->batches.front();
+    // Behind a batch that failed every later one is out of order; alone it means that the server
+    // lost the writer.
+    const bool follower =
+        CodeOf(outcome) == ErrorCode::kOutOfOrderSequence && batch != &lane->batches.front();
     const bool late = loop_.clock().Monotonic() > batch->deadline;
     if ((!follower && !IsRetriable(outcome)) || late) return Fail(outcome);
     ++counts_.retries;
@@ -211,7 +230,8 @@ void BatchSender::WakeWaiters() {
 }
 
 io::Task<Status> BatchSender::WaitForRoom(std::shared_ptr<BatchSender> self) {
-  while (self->failure_.ok() && self->pending_bytes_ + self->buffered_bytes_ >= self->options_.buffer_bytes_max) {
+  while (self->failure_.ok() &&
+         self->pending_bytes_ + self->buffered_bytes_ >= self->options_.buffer_bytes_max) {
     const io::Completion<bool> woken(self->loop_);
     self->waiters_.push_back(woken);
     co_await woken;

@@ -12,21 +12,23 @@
 namespace sluice::client {
 
 /// Sends finished batches of many buckets of one table, and keeps the promises of the writers:
-/// only the first kInFlightMax batches of a bucket without acknowledgement are under way, those that failed go again
-/// before later ones, a batch that the server had already counts as acknowledged.
+/// only the first kInFlightMax batches of a bucket without acknowledgement are under way, those
+/// that failed go again before later ones, a batch that the server had already counts as
+/// acknowledged.
 ///
-/// A batch gets its sequence when it is added. After a failure a lane (the batches of one bucket) sends nothing new
-/// until all that is under way has been answered; then it starts again at its first batch without acknowledgement.
-/// That is safe since the server takes the sequences of a writer in order only.
-/// Threads: confined to its loop. It lives in a shared_ptr that what is under way holds.
+/// A batch gets its sequence when it is added. After a failure a lane (the batches of one bucket)
+/// sends nothing new until all that is under way has been answered; then it starts again at its
+/// first batch without acknowledgement. That is safe since the server takes the sequences of a
+/// writer in order only. Threads: confined to its loop. It lives in a shared_ptr that what is under
+/// way holds.
 class BatchSender : public std::enable_shared_from_this<BatchSender> {
  public:
   static constexpr size_t kInFlightMax = 5;
   /// Gives the bytes of a batch for a writer id and a sequence.
   using Build = std::function<Result<std::string>(int64_t writer_id, int32_t sequence)>;
 
-  BatchSender(io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, WriterOptions options, bool kv,
-              std::vector<int32_t> target_columns);
+  BatchSender(io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, WriterOptions options,
+              bool kv, std::vector<int32_t> target_columns);
   /// Get a writer id; before anything is added.
   static io::Task<Status> Start(std::shared_ptr<BatchSender> self);
 
@@ -61,19 +63,22 @@ class BatchSender : public std::enable_shared_from_this<BatchSender> {
     std::deque<Batch> batches;  // By sequence.
     int32_t next_sequence = 0;
     int in_flight = 0;
-    int retries = 0;         // In a row.
-    int32_t leader = -1;     // -1 = to be asked for.
+    int retries = 0;      // In a row.
+    int32_t leader = -1;  // -1 = to be asked for.
     bool asking = false;
-    bool draining = false;   // Something failed; wait for the rest.
-    bool paused = false;     // Waiting for its turn to try again.
+    bool draining = false;  // Something failed; wait for the rest.
+    bool paused = false;    // Waiting for its turn to try again.
   };
   using Sent = std::vector<std::pair<Lane*, Batch*>>;
 
-  void PumpLane(const types::BucketId& bucket, Lane* lane, std::map<int32_t, std::vector<Sent>>* requests);
-  static io::Task<void> AskLeader(std::shared_ptr<BatchSender> self, types::BucketId bucket, Lane* lane);
+  void PumpLane(const types::BucketId& bucket, Lane* lane,
+                std::map<int32_t, std::vector<Sent>>* requests);
+  static io::Task<void> AskLeader(std::shared_ptr<BatchSender> self, types::BucketId bucket,
+                                  Lane* lane);
   static io::Task<void> SendTo(std::shared_ptr<BatchSender> self, int32_t leader, Sent sent);
   std::string Request(const Sent& sent) const;
-  std::vector<Status> Outcomes(const Sent& sent, const Result<std::string>& reply, float* pressure) const;
+  std::vector<Status> Outcomes(const Sent& sent, const Result<std::string>& reply,
+                               float* pressure) const;
   void Settle(Lane* lane, Batch* batch, const Status& outcome);
   void Restart(Lane* lane, std::chrono::milliseconds delay);
   void WakeWaiters();
@@ -88,9 +93,9 @@ class BatchSender : public std::enable_shared_from_this<BatchSender> {
   std::map<types::BucketId, std::unique_ptr<Lane>> lanes_;
   std::vector<io::Completion<bool>> waiters_;
   Status failure_;
-  int64_t buffered_rows_ = 0;   // In the writer's buffers.
+  int64_t buffered_rows_ = 0;  // In the writer's buffers.
   int64_t buffered_bytes_ = 0;
-  int64_t pending_rows_ = 0;    // In the lanes.
+  int64_t pending_rows_ = 0;  // In the lanes.
   int64_t pending_bytes_ = 0;
   WriteCounts counts_;
 };

@@ -17,7 +17,8 @@ inline void SetPath(wire::PbTablePath* out, const types::TablePath& path) {
 
 /// Send a request once and parse the reply.
 template <typename Reply, typename Request>
-io::Task<Result<Reply>> AskOnce(ClusterPtr cluster, io::Loop& loop, Where where, wire::ApiKey key, Request request) {
+io::Task<Result<Reply>> AskOnce(ClusterPtr cluster, io::Loop& loop, Where where, wire::ApiKey key,
+                                Request request) {
   std::string body = wire::Serialize(request);
   Result<std::string> reply = std::string();
   if (where == Where::kCoordinator) {
@@ -31,10 +32,12 @@ io::Task<Result<Reply>> AskOnce(ClusterPtr cluster, io::Loop& loop, Where where,
 
 /// The same with retries, for calls that may be repeated.
 template <typename Reply, typename Request>
-io::Task<Result<Reply>> Ask(ClusterPtr cluster, io::Loop& loop, Where where, wire::ApiKey key, Request request) {
+io::Task<Result<Reply>> Ask(ClusterPtr cluster, io::Loop& loop, Where where, wire::ApiKey key,
+                            Request request) {
   for (int retry = 0;; ++retry) {
     Result<Reply> reply = co_await AskOnce<Reply, Request>(cluster, loop, where, key, request);
-    if (reply.ok() || !IsRetriable(reply.status()) || retry + 1 >= cluster->options().attempts) co_return reply;
+    if (reply.ok() || !IsRetriable(reply.status()) || retry + 1 >= cluster->options().attempts)
+      co_return reply;
     co_await io::Sleep(loop, cluster->BackoffOf(retry));
   }
 }

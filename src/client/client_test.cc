@@ -24,7 +24,8 @@ using types::TypeKind;
 using Rows = std::shared_ptr<arrow::RecordBatch>;
 const types::TablePath kPath{"db", "t"};
 
-types::TableDescriptor Descriptor(std::vector<std::string> primary_key, std::vector<std::string> bucket_keys, int32_t buckets) {
+types::TableDescriptor Descriptor(std::vector<std::string> primary_key,
+                                  std::vector<std::string> bucket_keys, int32_t buckets) {
   types::TableDescriptor table;
   table.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, primary_key.empty())},
                           {"name", DataType::Of(TypeKind::kString)},
@@ -38,7 +39,8 @@ types::TableDescriptor Descriptor(std::vector<std::string> primary_key, std::vec
 /// Rows from JSON: [[1, "a", 2], …] by the columns given.
 Rows RowsOf(const std::vector<types::Column>& columns, const std::string& json) {
   arrow::FieldVector fields;
-  for (const auto& column : columns) fields.push_back(arrow::field(column.name, column.type->ToArrow()));
+  for (const auto& column : columns)
+    fields.push_back(arrow::field(column.name, column.type->ToArrow()));
   const auto array = arrow::json::ArrayFromJSONString(arrow::struct_(fields), json).ValueOrDie();
   return arrow::RecordBatch::FromStructArray(array).ValueOrDie();
 }
@@ -47,14 +49,16 @@ Rows RowsOf(const std::vector<types::Column>& columns, const std::string& json) 
 Rows Numbered(const types::TableDescriptor& table, int from, int count) {
   std::string json = "[";
   for (int i = from; i < from + count; ++i) {
-    json += (i == from ? "" : ",") + std::string("[") + std::to_string(i) + ",\"name" + std::to_string(i) + "\"," + std::to_string(10 * i) + "]";
+    json += (i == from ? "" : ",") + std::string("[") + std::to_string(i) + ",\"name" +
+            std::to_string(i) + "\"," + std::to_string(10 * i) + "]";
   }
   return RowsOf(table.schema.columns, json + "]");
 }
 
 class ClientTest : public testing::Test {
  protected:
-  ClientTest() : world_(7), loop_(world_.NewLoop()), fake_(std::make_shared<FakeCluster>(world_.random())) {
+  ClientTest()
+      : world_(7), loop_(world_.NewLoop()), fake_(std::make_shared<FakeCluster>(world_.random())) {
     auto servers = std::make_shared<LocalServers>(fake_, fake_);
     cluster_ = Cluster::Make(servers, Cluster::Options{});
   }
@@ -74,7 +78,9 @@ class ClientTest : public testing::Test {
       if (!batches.ok() || batches->empty()) return seen;
       for (const ScanBatch& batch : *batches) {
         const auto& ids = static_cast<const arrow::Int32Array&>(*batch.rows->column(0));
-        for (int64_t i = 0; i < ids.length(); ++i) seen.push_back(std::to_string(batch.base_offset + i) + ":" + std::to_string(ids.Value(i)));
+        for (int64_t i = 0; i < ids.length(); ++i)
+          seen.push_back(std::to_string(batch.base_offset + i) + ":" +
+                         std::to_string(ids.Value(i)));
       }
     }
   }
@@ -100,8 +106,10 @@ WriterOptions SmallBatches() {
 
 TEST_F(ClientTest, AppendedRowsComeBackInOrder) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
-  for (int i = 0; i < 200; i += 4) ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 4))));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  for (int i = 0; i < 200; i += 4)
+    ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 4))));
   ASSERT_OK(Wait(writer->Flush()));
   EXPECT_EQ(writer->counts().rows_acked, 200);
   EXPECT_EQ(writer->counts().rows_pending, 0);
@@ -112,21 +120,27 @@ TEST_F(ClientTest, AppendedRowsComeBackInOrder) {
   EXPECT_EQ(scanner->Position(bucket), 200);
   EXPECT_EQ(scanner->HighWatermark(bucket), 200);
   const auto all = Expected(200);
-  EXPECT_EQ(ReadLog(scanner.get(), bucket, 41), std::vector<std::string>(all.begin() + 41, all.end()));
+  EXPECT_EQ(ReadLog(scanner.get(), bucket, 41),
+            std::vector<std::string>(all.begin() + 41, all.end()));
 }
 
-// The promise of the writer: whatever is refused or lost on the way, each row arrives once, in order.
+// The promise of the writer: whatever is refused or lost on the way, each row arrives once, in
+// order.
 TEST_F(ClientTest, RefusedCallsAndLostRepliesNeitherLoseNorRepeatRows) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
   for (int seed = 0; seed < 20; ++seed) {
     fake_->Add(kPath, Descriptor({}, {"id"}, 1));  // A new table, a new log.
-    ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
     fake_->fault = [this](wire::ApiKey key) {
       if (key != wire::ApiKey::kProduceLog) return FakeCluster::Fault::kNone;
       const uint64_t dice = world_.random().Below(10);
-      return dice == 0 ? FakeCluster::Fault::kRefuse : dice == 1 ? FakeCluster::Fault::kLoseReply : FakeCluster::Fault::kNone;
+      return dice == 0   ? FakeCluster::Fault::kRefuse
+             : dice == 1 ? FakeCluster::Fault::kLoseReply
+                         : FakeCluster::Fault::kNone;
     };
-    for (int i = 0; i < 200; i += 4) ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 4))));
+    for (int i = 0; i < 200; i += 4)
+      ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 4))));
     ASSERT_OK(Wait(writer->Flush()));
     fake_->fault = [](wire::ApiKey) { return FakeCluster::Fault::kNone; };
     EXPECT_EQ(writer->counts().rows_acked, 200);
@@ -141,14 +155,16 @@ TEST_F(ClientTest, AtMostFiveBatchesOfABucketAreUnderWay) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
   WriterOptions options = SmallBatches();
   options.buffer_bytes_max = 1 << 20;
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, options)));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, options)));
   fake_->delay_max = std::chrono::milliseconds(0);
   int64_t before = 0;
   // Every call hangs until time moves; nothing moves it while we append.
   fake_->fault = [&](wire::ApiKey) { return FakeCluster::Fault::kNone; };
   fake_->delay_max = std::chrono::milliseconds(1000);
   before = fake_->calls(wire::ApiKey::kProduceLog);
-  for (int i = 0; i < 100; i += 10) ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 10))));
+  for (int i = 0; i < 100; i += 10)
+    ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 10))));
   EXPECT_LE(fake_->calls(wire::ApiKey::kProduceLog) - before, 5);
   ASSERT_OK(Wait(writer->Flush()));
   EXPECT_EQ(writer->counts().rows_acked, 100);
@@ -156,20 +172,24 @@ TEST_F(ClientTest, AtMostFiveBatchesOfABucketAreUnderWay) {
 
 TEST_F(ClientTest, FinalErrorsStopTheWriter) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
   fake_->refusal = Error(ErrorCode::kAuthorization, "not allowed");
   fake_->fault = [](wire::ApiKey key) {
-    return key == wire::ApiKey::kProduceLog ? FakeCluster::Fault::kRefuse : FakeCluster::Fault::kNone;
+    return key == wire::ApiKey::kProduceLog ? FakeCluster::Fault::kRefuse
+                                            : FakeCluster::Fault::kNone;
   };
   ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 4))));
   EXPECT_CODE(ErrorCode::kAuthorization, Wait(writer->Flush()));
-  EXPECT_CODE(ErrorCode::kAuthorization, Wait(writer->Append(Numbered(table.info.descriptor, 4, 40))));
+  EXPECT_CODE(ErrorCode::kAuthorization,
+              Wait(writer->Append(Numbered(table.info.descriptor, 4, 40))));
   EXPECT_EQ(writer->counts().rows_acked, 0);
 }
 
 TEST_F(ClientTest, LingeringRowsAreSentWithoutFlush) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
   ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 3))));
   EXPECT_EQ(writer->counts().rows_pending, 3);
   world_.RunFor(std::chrono::milliseconds(300));
@@ -178,13 +198,15 @@ TEST_F(ClientTest, LingeringRowsAreSentWithoutFlush) {
 
 TEST_F(ClientTest, KeyedRowsGoToTheBucketOfTheirHash) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 4));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
   ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 100))));
   ASSERT_OK(Wait(writer->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop_, cluster_, kPath, {})));
   int total = 0;
   for (int32_t bucket = 0; bucket < 4; ++bucket) {
-    for (const std::string& text : ReadLog(scanner.get(), {table.info.table_id, std::nullopt, bucket}, 0)) {
+    for (const std::string& text :
+         ReadLog(scanner.get(), {table.info.table_id, std::nullopt, bucket}, 0)) {
       const int id = std::stoi(text.substr(text.find(':') + 1));
       std::string key;  // The compacted form of a small INT is one byte.
       key.push_back(static_cast<char>(id));
@@ -197,8 +219,10 @@ TEST_F(ClientTest, KeyedRowsGoToTheBucketOfTheirHash) {
 
 TEST_F(ClientTest, RowsWithoutBucketKeyFillOneBucketAfterAnother) {
   const auto table = fake_->Add(kPath, Descriptor({}, {}, 3));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
-  for (int i = 0; i < 300; i += 10) ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 10))));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  for (int i = 0; i < 300; i += 10)
+    ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, i, 10))));
   ASSERT_OK(Wait(writer->Flush()));
   int64_t total = 0;
   for (int32_t bucket = 0; bucket < 3; ++bucket) {
@@ -213,31 +237,41 @@ TEST_F(ClientTest, RowsMakeTheirPartitions) {
   auto descriptor = Descriptor({}, {"id"}, 2);
   descriptor.partition_keys = {"name"};
   const auto table = fake_->Add(kPath, descriptor);
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
-  ASSERT_OK(Wait(writer->Append(RowsOf(descriptor.schema.columns, R"([[1,"eu",1],[2,"us",2],[3,"eu",3]])"))));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
+  ASSERT_OK(Wait(
+      writer->Append(RowsOf(descriptor.schema.columns, R"([[1,"eu",1],[2,"us",2],[3,"eu",3]])"))));
   ASSERT_OK(Wait(writer->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto eu, Wait(cluster_->Partition(loop_, kPath, "eu")));
   int64_t rows = 0;
-  for (int32_t bucket = 0; bucket < 2; ++bucket) rows += fake_->log({table.info.table_id, eu->partition_id, bucket}).end_offset;
+  for (int32_t bucket = 0; bucket < 2; ++bucket)
+    rows += fake_->log({table.info.table_id, eu->partition_id, bucket}).end_offset;
   EXPECT_EQ(rows, 2);
-  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, Wait(writer->Append(RowsOf(descriptor.schema.columns, R"([[1,"a/b",1]])"))));
+  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid,
+              Wait(writer->Append(RowsOf(descriptor.schema.columns, R"([[1,"a/b",1]])"))));
 }
 
 TEST_F(ClientTest, WrongRowsAreRefusedByName) {
   const auto table = fake_->Add(kPath, Descriptor({"id"}, {"id"}, 1));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(UpsertWriter::Open(loop_, cluster_, kPath, WriterOptions())));
-  const auto null_key = Wait(writer->Upsert(RowsOf(table.info.descriptor.schema.columns, R"([[null,"a",1]])")));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(UpsertWriter::Open(loop_, cluster_, kPath, WriterOptions())));
+  const auto null_key =
+      Wait(writer->Upsert(RowsOf(table.info.descriptor.schema.columns, R"([[null,"a",1]])")));
   EXPECT_CODE(ErrorCode::kInvalidTable, null_key);
   EXPECT_THAT(null_key.message(), testing::HasSubstr("column=id"));
-  EXPECT_CODE(ErrorCode::kInvalidTable, Wait(writer->Upsert(RowsOf({{"id", DataType::Of(TypeKind::kBigInt)}}, "[[1]]"))));
-  EXPECT_CODE(ErrorCode::kInvalidTable, Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
-  EXPECT_CODE(ErrorCode::kTableNotExist, Wait(AppendWriter::Open(loop_, cluster_, {"db", "none"}, WriterOptions())));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              Wait(writer->Upsert(RowsOf({{"id", DataType::Of(TypeKind::kBigInt)}}, "[[1]]"))));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              Wait(AppendWriter::Open(loop_, cluster_, kPath, WriterOptions())));
+  EXPECT_CODE(ErrorCode::kTableNotExist,
+              Wait(AppendWriter::Open(loop_, cluster_, {"db", "none"}, WriterOptions())));
 }
 
 TEST_F(ClientTest, UpsertsAndDeletesShowInLookupsAndScans) {
   const auto table = fake_->Add(kPath, Descriptor({"id"}, {"id"}, 3));
   const auto& columns = table.info.descriptor.schema.columns;
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(UpsertWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(UpsertWriter::Open(loop_, cluster_, kPath, SmallBatches())));
   ASSERT_OK(Wait(writer->Upsert(Numbered(table.info.descriptor, 0, 50))));
   ASSERT_OK(Wait(writer->Upsert(RowsOf(columns, R"([[7,"seven",null]])"))));
   ASSERT_OK(Wait(writer->Delete(RowsOf({columns[0]}, "[[8],[1000]]"))));
@@ -246,7 +280,8 @@ TEST_F(ClientTest, UpsertsAndDeletesShowInLookupsAndScans) {
   EXPECT_EQ(writer->counts().rows_acked, 54);
 
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop_, cluster_, kPath)));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop_, RowsOf({columns[0]}, "[[7],[8],[3],[7]]"))));
+  ASSERT_OK_AND_ASSIGN(const auto found,
+                       Wait(lookuper->Lookup(loop_, RowsOf({columns[0]}, "[[7],[8],[3],[7]]"))));
   EXPECT_TRUE(found.of_key[1].empty());
   ASSERT_EQ(found.of_key[0].size(), 1u);
   const auto& names = static_cast<const arrow::StringArray&>(*found.rows->column(1));
@@ -274,7 +309,8 @@ TEST_F(ClientTest, UpsertsAndDeletesShowInLookupsAndScans) {
 TEST_F(ClientTest, UpsertsSurviveFaultsInOrder) {
   const auto table = fake_->Add(kPath, Descriptor({"id"}, {"id"}, 2));
   const auto& columns = table.info.descriptor.schema.columns;
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(UpsertWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(UpsertWriter::Open(loop_, cluster_, kPath, SmallBatches())));
   fake_->fault = [this](wire::ApiKey key) {
     const bool hit = key == wire::ApiKey::kPutKv && world_.random().Below(4) == 0;
     return hit ? FakeCluster::Fault::kLoseReply : FakeCluster::Fault::kNone;
@@ -285,24 +321,33 @@ TEST_F(ClientTest, UpsertsSurviveFaultsInOrder) {
   }
   ASSERT_OK(Wait(writer->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop_, cluster_, kPath)));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop_, RowsOf({columns[0]}, "[[0],[1],[2],[3],[4]]"))));
+  ASSERT_OK_AND_ASSIGN(
+      const auto found,
+      Wait(lookuper->Lookup(loop_, RowsOf({columns[0]}, "[[0],[1],[2],[3],[4]]"))));
   const auto& amounts = static_cast<const arrow::Int64Array&>(*found.rows->column(2));
   for (int key = 0; key < 5; ++key) EXPECT_EQ(amounts.Value(found.of_key[key][0]), 295 + key);
   EXPECT_EQ(fake_->log({table.info.table_id, std::nullopt, 0}).end_offset +
-                fake_->log({table.info.table_id, std::nullopt, 1}).end_offset, 300);
+                fake_->log({table.info.table_id, std::nullopt, 1}).end_offset,
+            300);
 }
 
 TEST_F(ClientTest, PartialUpdatesNeedThePrimaryKey) {
   fake_->Add(kPath, Descriptor({"id"}, {"id"}, 1));
   WriterOptions options;
   options.target_columns = {"amount"};
-  EXPECT_CODE(ErrorCode::kInvalidTargetColumn, Wait(UpsertWriter::Open(loop_, cluster_, kPath, options)));
+  EXPECT_CODE(ErrorCode::kInvalidTargetColumn,
+              Wait(UpsertWriter::Open(loop_, cluster_, kPath, options)));
   options.target_columns = {"amount", "id"};
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(UpsertWriter::Open(loop_, cluster_, kPath, options)));
-  ASSERT_OK(Wait(writer->Upsert(RowsOf({{"amount", DataType::Of(TypeKind::kBigInt)}, {"id", DataType::Of(TypeKind::kInteger)}}, "[[5,1]]"))));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(UpsertWriter::Open(loop_, cluster_, kPath, options)));
+  ASSERT_OK(Wait(writer->Upsert(RowsOf(
+      {{"amount", DataType::Of(TypeKind::kBigInt)}, {"id", DataType::Of(TypeKind::kInteger)}},
+      "[[5,1]]"))));
   ASSERT_OK(Wait(writer->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop_, cluster_, kPath)));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop_, RowsOf({{"id", DataType::Of(TypeKind::kInteger)}}, "[[1]]"))));
+  ASSERT_OK_AND_ASSIGN(
+      const auto found,
+      Wait(lookuper->Lookup(loop_, RowsOf({{"id", DataType::Of(TypeKind::kInteger)}}, "[[1]]"))));
   EXPECT_TRUE(found.rows->column(1)->IsNull(0));
   EXPECT_EQ(static_cast<const arrow::Int64Array&>(*found.rows->column(2)).Value(0), 5);
 }
@@ -311,12 +356,16 @@ TEST_F(ClientTest, PrefixLookupFindsAllRowsOfABucketKey) {
   auto descriptor = Descriptor({"id", "name"}, {"id"}, 2);
   descriptor.schema.columns[1].type = DataType::Of(TypeKind::kString, false);
   fake_->Add(kPath, descriptor);
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(UpsertWriter::Open(loop_, cluster_, kPath, WriterOptions())));
-  ASSERT_OK(Wait(writer->Upsert(RowsOf(descriptor.schema.columns, R"([[1,"a",1],[1,"b",2],[2,"a",3]])"))));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(UpsertWriter::Open(loop_, cluster_, kPath, WriterOptions())));
+  ASSERT_OK(Wait(
+      writer->Upsert(RowsOf(descriptor.schema.columns, R"([[1,"a",1],[1,"b",2],[2,"a",3]])"))));
   ASSERT_OK(Wait(writer->Flush()));
   EXPECT_CODE(ErrorCode::kInvalidTable, Wait(Lookuper::Open(loop_, cluster_, kPath, {"name"})));
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop_, cluster_, kPath, {"id"})));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop_, RowsOf({descriptor.schema.columns[0]}, "[[1],[2],[3]]"))));
+  ASSERT_OK_AND_ASSIGN(
+      const auto found,
+      Wait(lookuper->Lookup(loop_, RowsOf({descriptor.schema.columns[0]}, "[[1],[2],[3]]"))));
   EXPECT_EQ(found.of_key[0].size(), 2u);
   EXPECT_EQ(found.of_key[1].size(), 1u);
   EXPECT_TRUE(found.of_key[2].empty());
@@ -326,7 +375,8 @@ TEST_F(ClientTest, ProjectionGivesTheColumnsInTheOrderAsked) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
   LogScannerOptions options;
   options.projection = {"amount", "nothing"};
-  EXPECT_CODE(ErrorCode::kInvalidColumnProjection, Wait(LogScanner::Open(loop_, cluster_, kPath, options)));
+  EXPECT_CODE(ErrorCode::kInvalidColumnProjection,
+              Wait(LogScanner::Open(loop_, cluster_, kPath, options)));
   options.projection = {"amount", "id"};
   ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop_, cluster_, kPath, options)));
   EXPECT_EQ(scanner->schema()->field_names(), (std::vector<std::string>{"amount", "id"}));
@@ -334,7 +384,8 @@ TEST_F(ClientTest, ProjectionGivesTheColumnsInTheOrderAsked) {
 
 TEST_F(ClientTest, RowsCanBeDecodedOnAPool) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
   ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 100))));
   ASSERT_OK(Wait(writer->Flush()));
   const auto pool = world_.NewPool({.name = "decode"});
@@ -354,15 +405,18 @@ TEST_F(ClientTest, ScannersReportOffsetsOutOfRange) {
 // What was fetched of a bucket before it was subscribed anew must not come out.
 TEST_F(ClientTest, SubscribingAgainDropsWhatIsUnderWay) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
-  ASSERT_OK_AND_ASSIGN(const auto writer, Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, SmallBatches())));
   ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 50))));
   ASSERT_OK(Wait(writer->Flush()));
   const types::BucketId bucket{table.info.table_id, std::nullopt, 0};
   ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop_, cluster_, kPath, {})));
   scanner->Subscribe(bucket, 0);
-  ASSERT_OK(Wait(scanner->Poll(std::chrono::milliseconds(0))).status());  // Its fetch is under way now.
+  ASSERT_OK(
+      Wait(scanner->Poll(std::chrono::milliseconds(0))).status());  // Its fetch is under way now.
   const auto all = Expected(50);
-  EXPECT_EQ(ReadLog(scanner.get(), bucket, 30), std::vector<std::string>(all.begin() + 30, all.end()));
+  EXPECT_EQ(ReadLog(scanner.get(), bucket, 30),
+            std::vector<std::string>(all.begin() + 30, all.end()));
 }
 
 TEST_F(ClientTest, OffsetsComeForAllBuckets) {
@@ -371,11 +425,13 @@ TEST_F(ClientTest, OffsetsComeForAllBuckets) {
   Admin admin(cluster_);
   int refusals = 2;
   fake_->fault = [&](wire::ApiKey key) {
-    return key == wire::ApiKey::kListOffsets && refusals-- > 0 ? FakeCluster::Fault::kRefuse : FakeCluster::Fault::kNone;
+    return key == wire::ApiKey::kListOffsets && refusals-- > 0 ? FakeCluster::Fault::kRefuse
+                                                               : FakeCluster::Fault::kNone;
   };
   std::vector<int32_t> buckets = {0, 1};
-  ASSERT_OK_AND_ASSIGN(const auto offsets, Wait(admin.ListOffsets(loop_, kPath, table.info.table_id, std::nullopt, buckets,
-                                                                  OffsetType::kLatest, 0)));
+  ASSERT_OK_AND_ASSIGN(const auto offsets,
+                       Wait(admin.ListOffsets(loop_, kPath, table.info.table_id, std::nullopt,
+                                              buckets, OffsetType::kLatest, 0)));
   EXPECT_EQ(offsets, (std::map<int32_t, int64_t>{{0, 0}, {1, 12}}));
 }
 

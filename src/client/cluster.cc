@@ -27,8 +27,10 @@ bool IsRetriable(const Status& status) {
     case ErrorCode::kLeaderNotAvailable:
     case ErrorCode::kDiskWriteLocked:
     case ErrorCode::kStorageBackpressure:
-    case ErrorCode::kHistoricalPartitionThrottled: return true;
-    default: return false;
+    case ErrorCode::kHistoricalPartitionThrottled:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -37,8 +39,10 @@ bool NeedsNewMetadata(const Status& status) {
     case ErrorCode::kNetwork:
     case ErrorCode::kNotLeaderOrFollower:
     case ErrorCode::kUnknownTableOrBucket:
-    case ErrorCode::kLeaderNotAvailable: return true;
-    default: return false;
+    case ErrorCode::kLeaderNotAvailable:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -74,7 +78,9 @@ struct Cluster::Cache {
   }
 
   void TakePartition(const wire::PbPartitionMetadata& partition) {
-    const auto of_table = [&](const auto& entry) { return entry.second->info.table_id == partition.table_id(); };
+    const auto of_table = [&](const auto& entry) {
+      return entry.second->info.table_id == partition.table_id();
+    };
     const auto table = std::ranges::find_if(tables, of_table);
     if (table == tables.end()) return;
     auto meta = std::make_shared<PartitionMeta>();
@@ -94,7 +100,8 @@ struct Cluster::Cache {
     std::vector<int32_t> leaders;
     for (const auto& bucket : buckets) {
       if (bucket.bucket_id() < 0 || bucket.bucket_id() > 1 << 20) continue;
-      if (leaders.size() <= static_cast<size_t>(bucket.bucket_id())) leaders.resize(bucket.bucket_id() + 1, -1);
+      if (leaders.size() <= static_cast<size_t>(bucket.bucket_id()))
+        leaders.resize(bucket.bucket_id() + 1, -1);
       if (bucket.has_leader_id()) leaders[bucket.bucket_id()] = bucket.leader_id();
     }
     return leaders;
@@ -133,17 +140,22 @@ void Cluster::ForgetLeaders(const types::TablePath& path) {
   cache_->ForgetTable(path);
 }
 
-io::Task<Result<ServerPtr>> Cluster::TabletOf(ClusterPtr self, io::Loop& loop, std::optional<int32_t> server_id) {
+io::Task<Result<ServerPtr>> Cluster::TabletOf(ClusterPtr self, io::Loop& loop,
+                                              std::optional<int32_t> server_id) {
   std::optional<ServerNode> node;
   {
     const std::lock_guard lock(self->cache_->mutex);
     const auto& tablets = self->cache_->tablets;
     if (server_id && tablets.contains(*server_id)) node = tablets.at(*server_id);
     if (!server_id && !tablets.empty()) {
-      node = std::next(tablets.begin(), static_cast<std::ptrdiff_t>(self->cache_->next_tablet++ % tablets.size()))->second;
+      node = std::next(tablets.begin(),
+                       static_cast<std::ptrdiff_t>(self->cache_->next_tablet++ % tablets.size()))
+                 ->second;
     }
   }
-  if (!node) co_return Error(ErrorCode::kLeaderNotAvailable, "no such tablet server is known server=", server_id.value_or(-1));
+  if (!node)
+    co_return Error(ErrorCode::kLeaderNotAvailable,
+                    "no such tablet server is known server=", server_id.value_or(-1));
   co_return co_await self->servers_->At(loop, *node, wire::ServerType::kTabletServer);
 }
 
@@ -171,7 +183,8 @@ io::Task<Status> Cluster::Refresh(ClusterPtr self, io::Loop& loop, std::string r
 
 Status Cluster::TakeMetadata(Cluster& self, std::string_view body) {
   ASSIGN_OR_RAISE(const auto reply, wire::ParseMessage<wire::MetadataResponse>(body));
-  if (reply.tablet_servers().empty()) return Error(ErrorCode::kLeaderNotAvailable, "no tablet server is registered yet");
+  if (reply.tablet_servers().empty())
+    return Error(ErrorCode::kLeaderNotAvailable, "no tablet server is registered yet");
   std::vector<TableMetaPtr> tables;
   for (const auto& table : reply.table_metadata()) {
     ASSIGN_OR_RAISE(TableMetaPtr meta, TableOf(table));
@@ -188,7 +201,8 @@ io::Task<Result<TableMetaPtr>> Cluster::Table(io::Loop& loop, types::TablePath p
   return TableIn(shared_from_this(), loop, std::move(path), refresh);
 }
 
-io::Task<Result<TableMetaPtr>> Cluster::TableIn(ClusterPtr self, io::Loop& loop, types::TablePath path, bool refresh) {
+io::Task<Result<TableMetaPtr>> Cluster::TableIn(ClusterPtr self, io::Loop& loop,
+                                                types::TablePath path, bool refresh) {
   const auto cached = [&]() -> TableMetaPtr {
     const std::lock_guard lock(self->cache_->mutex);
     const auto found = self->cache_->tables.find(path);
@@ -205,22 +219,25 @@ io::Task<Result<TableMetaPtr>> Cluster::TableIn(ClusterPtr self, io::Loop& loop,
   co_return table;
 }
 
-io::Task<Result<PartitionMetaPtr>> Cluster::Partition(io::Loop& loop, types::TablePath path, std::string name, bool refresh) {
+io::Task<Result<PartitionMetaPtr>> Cluster::Partition(io::Loop& loop, types::TablePath path,
+                                                      std::string name, bool refresh) {
   return PartitionIn(shared_from_this(), loop, std::move(path), std::move(name), -1, refresh);
 }
 
-io::Task<Result<PartitionMetaPtr>> Cluster::PartitionById(io::Loop& loop, types::TablePath path, int64_t partition_id,
-                                                          bool refresh) {
+io::Task<Result<PartitionMetaPtr>> Cluster::PartitionById(io::Loop& loop, types::TablePath path,
+                                                          int64_t partition_id, bool refresh) {
   return PartitionIn(shared_from_this(), loop, std::move(path), "", partition_id, refresh);
 }
 
-io::Task<Result<PartitionMetaPtr>> Cluster::PartitionIn(ClusterPtr self, io::Loop& loop, types::TablePath path,
-                                                        std::string name, int64_t partition_id, bool refresh) {
+io::Task<Result<PartitionMetaPtr>> Cluster::PartitionIn(ClusterPtr self, io::Loop& loop,
+                                                        types::TablePath path, std::string name,
+                                                        int64_t partition_id, bool refresh) {
   const auto cached = [&]() -> PartitionMetaPtr {
     const std::lock_guard lock(self->cache_->mutex);
     for (const auto& [key, partition] : self->cache_->partitions) {
       if (key.first != path) continue;
-      if (partition_id >= 0 ? partition->partition_id == partition_id : partition->name == name) return partition;
+      if (partition_id >= 0 ? partition->partition_id == partition_id : partition->name == name)
+        return partition;
     }
     return nullptr;
   };
@@ -240,27 +257,35 @@ io::Task<Result<PartitionMetaPtr>> Cluster::PartitionIn(ClusterPtr self, io::Loo
   CO_RETURN_NOT_OK(co_await Refresh(self, loop, wire::Serialize(request)));
   PartitionMetaPtr partition = cached();
   if (partition == nullptr) {
-    co_return Error(ErrorCode::kPartitionNotExists, "unknown partition table=", path, " partition=", name, " partition_id=", partition_id);
+    co_return Error(ErrorCode::kPartitionNotExists, "unknown partition table=", path,
+                    " partition=", name, " partition_id=", partition_id);
   }
   co_return partition;
 }
 
-io::Task<Result<std::shared_ptr<const types::Schema>>> Cluster::Schema(io::Loop& loop, types::TablePath path, int32_t schema_id) {
+io::Task<Result<std::shared_ptr<const types::Schema>>> Cluster::Schema(io::Loop& loop,
+                                                                       types::TablePath path,
+                                                                       int32_t schema_id) {
   return SchemaIn(shared_from_this(), loop, std::move(path), schema_id);
 }
 
-io::Task<Result<std::shared_ptr<const types::Schema>>> Cluster::SchemaIn(ClusterPtr self, io::Loop& loop,
-                                                                         types::TablePath path, int32_t schema_id) {
+io::Task<Result<std::shared_ptr<const types::Schema>>> Cluster::SchemaIn(ClusterPtr self,
+                                                                         io::Loop& loop,
+                                                                         types::TablePath path,
+                                                                         int32_t schema_id) {
   const std::pair key(path, schema_id);
   {
     const std::lock_guard lock(self->cache_->mutex);
-    if (const auto found = self->cache_->schemas.find(key); found != self->cache_->schemas.end()) co_return found->second;
+    if (const auto found = self->cache_->schemas.find(key); found != self->cache_->schemas.end())
+      co_return found->second;
   }
   wire::GetTableSchemaRequest request;
   SetPath(request.mutable_table_path(), path);
   request.set_schema_id(schema_id);
-  CO_ASSIGN_OR_RETURN(const auto reply, (co_await Ask<wire::GetTableSchemaResponse, wire::GetTableSchemaRequest>(
-      self, loop, Where::kAnyTablet, wire::ApiKey::kGetTableSchema, std::move(request))));
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::GetTableSchemaResponse, wire::GetTableSchemaRequest>(
+          self, loop, Where::kAnyTablet, wire::ApiKey::kGetTableSchema, std::move(request))));
   CO_ASSIGN_OR_RETURN(types::Schema schema, types::Schema::FromJson(reply.schema_json()));
   auto shared = std::make_shared<const types::Schema>(std::move(schema));
   const std::lock_guard lock(self->cache_->mutex);
@@ -268,17 +293,21 @@ io::Task<Result<std::shared_ptr<const types::Schema>>> Cluster::SchemaIn(Cluster
   co_return shared;
 }
 
-io::Task<Result<int32_t>> Cluster::Leader(io::Loop& loop, types::TablePath path, types::BucketId bucket) {
+io::Task<Result<int32_t>> Cluster::Leader(io::Loop& loop, types::TablePath path,
+                                          types::BucketId bucket) {
   return LeaderIn(shared_from_this(), loop, std::move(path), bucket);
 }
 
-io::Task<Result<int32_t>> Cluster::LeaderIn(ClusterPtr self, io::Loop& loop, types::TablePath path, types::BucketId bucket) {
+io::Task<Result<int32_t>> Cluster::LeaderIn(ClusterPtr self, io::Loop& loop, types::TablePath path,
+                                            types::BucketId bucket) {
   for (int round = 0; round < 2; ++round) {
     const bool refresh = round > 0;
     std::vector<int32_t> leaders;
     int64_t table_id = -1;
     if (bucket.partition_id) {
-      CO_ASSIGN_OR_RETURN(const PartitionMetaPtr partition, co_await PartitionIn(self, loop, path, "", *bucket.partition_id, refresh));
+      CO_ASSIGN_OR_RETURN(
+          const PartitionMetaPtr partition,
+          co_await PartitionIn(self, loop, path, "", *bucket.partition_id, refresh));
       leaders = partition->leaders;
       table_id = partition->table_id;
     } else {
@@ -287,7 +316,9 @@ io::Task<Result<int32_t>> Cluster::LeaderIn(ClusterPtr self, io::Loop& loop, typ
       table_id = table->info.table_id;
     }
     if (table_id != bucket.table_id) {
-      if (refresh) co_return Error(ErrorCode::kTableNotExist, "table was made anew table=", path, " table_id=", bucket.table_id);
+      if (refresh)
+        co_return Error(ErrorCode::kTableNotExist, "table was made anew table=", path,
+                        " table_id=", bucket.table_id);
       continue;
     }
     const auto index = static_cast<size_t>(bucket.bucket);
@@ -296,11 +327,13 @@ io::Task<Result<int32_t>> Cluster::LeaderIn(ClusterPtr self, io::Loop& loop, typ
   co_return Error(ErrorCode::kLeaderNotAvailable, "bucket has no leader table=", path, " ", bucket);
 }
 
-io::Task<Result<std::string>> Cluster::CallCoordinator(io::Loop& loop, wire::ApiKey key, std::string body) {
+io::Task<Result<std::string>> Cluster::CallCoordinator(io::Loop& loop, wire::ApiKey key,
+                                                       std::string body) {
   return CallCoordinatorIn(shared_from_this(), loop, key, std::move(body));
 }
 
-io::Task<Result<std::string>> Cluster::CallCoordinatorIn(ClusterPtr self, io::Loop& loop, wire::ApiKey key, std::string body) {
+io::Task<Result<std::string>> Cluster::CallCoordinatorIn(ClusterPtr self, io::Loop& loop,
+                                                         wire::ApiKey key, std::string body) {
   const auto cached = [&] {
     const std::lock_guard lock(self->cache_->mutex);
     return self->cache_->coordinator;
@@ -311,7 +344,8 @@ io::Task<Result<std::string>> Cluster::CallCoordinatorIn(ClusterPtr self, io::Lo
     node = cached();
   }
   if (!node) co_return Error(ErrorCode::kLeaderNotAvailable, "no coordinator is known yet");
-  Result<ServerPtr> server = co_await self->servers_->At(loop, *node, wire::ServerType::kCoordinator);
+  Result<ServerPtr> server =
+      co_await self->servers_->At(loop, *node, wire::ServerType::kCoordinator);
   if (!server.ok()) {
     const std::lock_guard lock(self->cache_->mutex);
     self->cache_->coordinator.reset();
@@ -320,15 +354,18 @@ io::Task<Result<std::string>> Cluster::CallCoordinatorIn(ClusterPtr self, io::Lo
   co_return co_await (*server)->Send(loop, key, std::move(body));
 }
 
-io::Task<Result<std::string>> Cluster::CallAnyTablet(io::Loop& loop, wire::ApiKey key, std::string body) {
+io::Task<Result<std::string>> Cluster::CallAnyTablet(io::Loop& loop, wire::ApiKey key,
+                                                     std::string body) {
   return CallTabletIn(shared_from_this(), loop, std::nullopt, key, std::move(body));
 }
 
-io::Task<Result<std::string>> Cluster::CallTablet(io::Loop& loop, int32_t server_id, wire::ApiKey key, std::string body) {
+io::Task<Result<std::string>> Cluster::CallTablet(io::Loop& loop, int32_t server_id,
+                                                  wire::ApiKey key, std::string body) {
   return CallTabletIn(shared_from_this(), loop, server_id, key, std::move(body));
 }
 
-io::Task<Result<std::string>> Cluster::CallTabletIn(ClusterPtr self, io::Loop& loop, std::optional<int32_t> server_id,
+io::Task<Result<std::string>> Cluster::CallTabletIn(ClusterPtr self, io::Loop& loop,
+                                                    std::optional<int32_t> server_id,
                                                     wire::ApiKey key, std::string body) {
   Result<ServerPtr> server = co_await TabletOf(self, loop, server_id);
   if (!server.ok() && CodeOf(server.status()) == ErrorCode::kLeaderNotAvailable) {
@@ -339,19 +376,22 @@ io::Task<Result<std::string>> Cluster::CallTabletIn(ClusterPtr self, io::Loop& l
   co_return co_await (*server)->Send(loop, key, std::move(body));
 }
 
-io::Task<Result<std::string>> Cluster::CallLeader(io::Loop& loop, types::TablePath path, types::BucketId bucket,
-                                                  wire::ApiKey key, std::string body) {
+io::Task<Result<std::string>> Cluster::CallLeader(io::Loop& loop, types::TablePath path,
+                                                  types::BucketId bucket, wire::ApiKey key,
+                                                  std::string body) {
   return CallLeaderIn(shared_from_this(), loop, std::move(path), bucket, key, std::move(body));
 }
 
-io::Task<Result<std::string>> Cluster::CallLeaderIn(ClusterPtr self, io::Loop& loop, types::TablePath path,
-                                                    types::BucketId bucket, wire::ApiKey key, std::string body) {
+io::Task<Result<std::string>> Cluster::CallLeaderIn(ClusterPtr self, io::Loop& loop,
+                                                    types::TablePath path, types::BucketId bucket,
+                                                    wire::ApiKey key, std::string body) {
   for (int retry = 0;; ++retry) {
     Result<int32_t> leader = co_await LeaderIn(self, loop, path, bucket);
     Result<std::string> reply = std::string();
     if (!leader.ok()) reply = leader.status();
     if (leader.ok()) reply = co_await CallTabletIn(self, loop, *leader, key, body);
-    if (reply.ok() || !IsRetriable(reply.status()) || retry + 1 >= self->options_.attempts) co_return reply;
+    if (reply.ok() || !IsRetriable(reply.status()) || retry + 1 >= self->options_.attempts)
+      co_return reply;
     if (NeedsNewMetadata(reply.status())) self->ForgetLeaders(path);
     co_await io::Sleep(loop, self->BackoffOf(retry));
   }

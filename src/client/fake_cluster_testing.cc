@@ -31,7 +31,8 @@ void SetBucket(Entry* entry, const types::BucketId& bucket) {
 
 }  // namespace
 
-const FakeCluster::Table& FakeCluster::Add(types::TablePath path, types::TableDescriptor descriptor) {
+const FakeCluster::Table& FakeCluster::Add(types::TablePath path,
+                                           types::TableDescriptor descriptor) {
   CHECK(descriptor.schema.AssignIds().ok());
   Table table;
   table.info.path = path;
@@ -61,23 +62,35 @@ io::Task<Result<std::string>> FakeCluster::Send(io::Loop& loop, io::Call call) {
 
 Result<std::string> FakeCluster::Answer(const io::Call& call) {
   switch (static_cast<wire::ApiKey>(call.api_key)) {
-    case wire::ApiKey::kGetMetadata: return Metadata(call.body);
+    case wire::ApiKey::kGetMetadata:
+      return Metadata(call.body);
     case wire::ApiKey::kInitWriter: {
       wire::InitWriterResponse reply;
       reply.set_writer_id(next_writer_++);
       return wire::Serialize(reply);
     }
-    case wire::ApiKey::kProduceLog: return Produce(call.body);
-    case wire::ApiKey::kPutKv: return Put(call.body);
-    case wire::ApiKey::kFetchLog: return Fetch(call.body);
-    case wire::ApiKey::kListOffsets: return Offsets(call.body);
-    case wire::ApiKey::kLookup: return Lookup(call.body);
-    case wire::ApiKey::kPrefixLookup: return PrefixLookup(call.body);
-    case wire::ApiKey::kScanKv: return Scan(call.body);
-    case wire::ApiKey::kLimitScan: return LimitScan(call.body);
-    case wire::ApiKey::kGetTableSchema: return Schema(call.body);
-    case wire::ApiKey::kCreatePartition: return CreatePartition(call.body);
-    default: return Error(ErrorCode::kUnsupportedVersion, "not in the fake api=", call.api_key);
+    case wire::ApiKey::kProduceLog:
+      return Produce(call.body);
+    case wire::ApiKey::kPutKv:
+      return Put(call.body);
+    case wire::ApiKey::kFetchLog:
+      return Fetch(call.body);
+    case wire::ApiKey::kListOffsets:
+      return Offsets(call.body);
+    case wire::ApiKey::kLookup:
+      return Lookup(call.body);
+    case wire::ApiKey::kPrefixLookup:
+      return PrefixLookup(call.body);
+    case wire::ApiKey::kScanKv:
+      return Scan(call.body);
+    case wire::ApiKey::kLimitScan:
+      return LimitScan(call.body);
+    case wire::ApiKey::kGetTableSchema:
+      return Schema(call.body);
+    case wire::ApiKey::kCreatePartition:
+      return CreatePartition(call.body);
+    default:
+      return Error(ErrorCode::kUnsupportedVersion, "not in the fake api=", call.api_key);
   }
 }
 
@@ -122,7 +135,8 @@ Result<std::string> FakeCluster::Metadata(std::string_view body) {
   for (const auto& path : request.partitions_path()) {
     const Table& table = tables_.at({path.database_name(), path.table_name()});
     const auto found = table.partitions.find(path.partition_name());
-    if (found == table.partitions.end()) return Error(ErrorCode::kPartitionNotExists, "no such partition");
+    if (found == table.partitions.end())
+      return Error(ErrorCode::kPartitionNotExists, "no such partition");
     add_partition(table, found->first, found->second);
   }
   for (const int64_t id : request.partitions_id()) {
@@ -135,7 +149,8 @@ Result<std::string> FakeCluster::Metadata(std::string_view body) {
   return wire::Serialize(reply);
 }
 
-Result<bool> FakeCluster::CheckSequence(Log* log, int64_t writer_id, int32_t sequence, int64_t* base_offset) {
+Result<bool> FakeCluster::CheckSequence(Log* log, int64_t writer_id, int32_t sequence,
+                                        int64_t* base_offset) {
   auto& kept = log->writers[writer_id];
   for (const Log::Kept& one : kept) {
     if (one.sequence != sequence) continue;
@@ -143,7 +158,8 @@ Result<bool> FakeCluster::CheckSequence(Log* log, int64_t writer_id, int32_t seq
     return false;
   }
   const int32_t expected = kept.empty() ? 0 : kept.back().sequence + 1;
-  if (sequence != expected) return Error(ErrorCode::kOutOfOrderSequence, "gap expected=", expected, " got=", sequence);
+  if (sequence != expected)
+    return Error(ErrorCode::kOutOfOrderSequence, "gap expected=", expected, " got=", sequence);
   kept.push_back({sequence, log->end_offset});
   if (kept.size() > kKeptBatches) kept.pop_front();
   return true;
@@ -151,9 +167,11 @@ Result<bool> FakeCluster::CheckSequence(Log* log, int64_t writer_id, int32_t seq
 
 Status FakeCluster::AppendBatch(Log* log, std::string_view bytes, int64_t* base_offset) {
   ASSIGN_OR_RAISE(const auto batch, wire::LogBatchView::Parse(bytes));
-  if (!batch.CrcMatches() || batch.bytes().size() != bytes.size()) return Corrupt("batch is damaged");
+  if (!batch.CrcMatches() || batch.bytes().size() != bytes.size())
+    return Corrupt("batch is damaged");
   const auto& header = batch.header();
-  ASSIGN_OR_RAISE(const bool is_new, CheckSequence(log, header.writer_id, header.batch_sequence, base_offset));
+  ASSIGN_OR_RAISE(const bool is_new,
+                  CheckSequence(log, header.writer_id, header.batch_sequence, base_offset));
   if (!is_new) return Status::OK();
   std::string stamped(bytes);
   *base_offset = log->end_offset;
@@ -190,12 +208,16 @@ Result<std::string> FakeCluster::Put(std::string_view body) {
     ASSIGN_OR_RAISE(const auto batch, wire::KvBatchView::Parse(bucket.records));
     if (!batch.CrcMatches()) return Corrupt("kv batch is damaged");
     int64_t base_offset = -1;
-    const auto is_new = CheckSequence(&log, batch.header().writer_id, batch.header().batch_sequence, &base_offset);
+    const auto is_new =
+        CheckSequence(&log, batch.header().writer_id, batch.header().batch_sequence, &base_offset);
     wire::SetError(entry, is_new.status());
     if (!is_new.ok() || !*is_new) continue;
     for (const wire::KvRecord& record : batch.records()) {
-      if (record.row) log.values[std::string(record.key)] = wire::BuildStoredValue(batch.header().schema_id, *record.row);
-      else log.values.erase(std::string(record.key));
+      if (record.row)
+        log.values[std::string(record.key)] =
+            wire::BuildStoredValue(batch.header().schema_id, *record.row);
+      else
+        log.values.erase(std::string(record.key));
       ++log.end_offset;
     }
     entry->set_log_end_offset(log.end_offset);
@@ -212,7 +234,8 @@ Result<std::string> FakeCluster::Fetch(std::string_view body) {
       const types::BucketId id = BucketOf(table.table_id(), bucket);
       const Log& log = logs_[id];
       if (bucket.fetch_offset() > log.end_offset) {
-        reply.AddError(id.partition_id, id.bucket, Error(ErrorCode::kLogOffsetOutOfRange, "beyond the end"));
+        reply.AddError(id.partition_id, id.bucket,
+                       Error(ErrorCode::kLogOffsetOutOfRange, "beyond the end"));
         continue;
       }
       // At most two batches at a time, so that readers have to come back.
@@ -220,9 +243,11 @@ Result<std::string> FakeCluster::Fetch(std::string_view body) {
       int taken = 0;
       for (const std::string& batch : log.batches) {
         const auto header = wire::ParseLogBatchHeader(batch).ValueOrDie();
-        if (header.next_offset() > bucket.fetch_offset() && taken < 2 && ++taken > 0) records += batch;
+        if (header.next_offset() > bucket.fetch_offset() && taken < 2 && ++taken > 0)
+          records += batch;
       }
-      reply.AddBucket({id.partition_id, id.bucket, log.end_offset, 0, std::nullopt, "", io::Payload(std::move(records))});
+      reply.AddBucket({id.partition_id, id.bucket, log.end_offset, 0, std::nullopt, "",
+                       io::Payload(std::move(records))});
     }
   }
   return reply.Finish().Flatten();
@@ -250,7 +275,8 @@ Result<std::string> FakeCluster::Lookup(std::string_view body) {
     const auto& values = logs_[BucketOf(request.table_id(), bucket)].values;
     for (const std::string& key : bucket.keys()) {
       auto* value = entry->add_values();
-      if (const auto found = values.find(key); found != values.end()) value->set_values(found->second);
+      if (const auto found = values.find(key); found != values.end())
+        value->set_values(found->second);
     }
   }
   return wire::Serialize(reply);
@@ -282,7 +308,8 @@ Result<std::string> FakeCluster::Scan(std::string_view body) {
   }
   if (request.has_bucket_scan_req()) {
     id = "scanner" + std::to_string(scanners_.size());
-    const types::BucketId bucket = BucketOf(request.bucket_scan_req().table_id(), request.bucket_scan_req());
+    const types::BucketId bucket =
+        BucketOf(request.bucket_scan_req().table_id(), request.bucket_scan_req());
     for (const auto& [key, value] : logs_[bucket].values) scanners_[id].push_back(value);
     reply.set_log_offset(logs_[bucket].end_offset);
   }
@@ -314,7 +341,8 @@ Result<std::string> FakeCluster::LimitScan(std::string_view body) {
 
 Result<std::string> FakeCluster::Schema(std::string_view body) {
   ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::GetTableSchemaRequest>(body));
-  const Table& table = tables_.at({request.table_path().database_name(), request.table_path().table_name()});
+  const Table& table =
+      tables_.at({request.table_path().database_name(), request.table_path().table_name()});
   wire::GetTableSchemaResponse reply;
   reply.set_schema_id(request.schema_id());
   reply.set_schema_json(table.schemas.at(request.schema_id()).ToJson());
@@ -323,14 +351,16 @@ Result<std::string> FakeCluster::Schema(std::string_view body) {
 
 Result<std::string> FakeCluster::CreatePartition(std::string_view body) {
   ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::CreatePartitionRequest>(body));
-  Table& table = tables_.at({request.table_path().database_name(), request.table_path().table_name()});
+  Table& table =
+      tables_.at({request.table_path().database_name(), request.table_path().table_name()});
   types::PartitionInfo partition;
   for (const std::string& key : table.info.descriptor.partition_keys) {
     for (const auto& pair : request.partition_spec().partition_key_values()) {
       if (pair.key() == key) partition.values.push_back(pair.value());
     }
   }
-  if (!table.partitions.contains(partition.Name())) table.partitions[partition.Name()] = next_partition_++;
+  if (!table.partitions.contains(partition.Name()))
+    table.partitions[partition.Name()] = next_partition_++;
   return wire::Serialize(wire::CreatePartitionResponse());
 }
 

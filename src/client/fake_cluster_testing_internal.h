@@ -15,9 +15,9 @@
 
 namespace sluice::client {
 
-/// A coordinator and a tablet server in memory, strict about the protocol, for tests of the client: logs with the
-/// sequence rules of writers, keys by their bytes, partitions. Replies come late and out of order; `fault` can refuse a
-/// call or lose its reply.
+/// A coordinator and a tablet server in memory, strict about the protocol, for tests of the client:
+/// logs with the sequence rules of writers, keys by their bytes, partitions. Replies come late and
+/// out of order; `fault` can refuse a call or lose its reply.
 ///
 /// Threads: one.
 class FakeCluster : public io::Transport {
@@ -70,7 +70,8 @@ class FakeCluster : public io::Transport {
   Result<std::string> CreatePartition(std::string_view body);
   Status AppendBatch(Log* log, std::string_view batch, int64_t* base_offset);
   /// Checks a writer's sequence; false = the batch was there before.
-  static Result<bool> CheckSequence(Log* log, int64_t writer_id, int32_t sequence, int64_t* base_offset);
+  static Result<bool> CheckSequence(Log* log, int64_t writer_id, int32_t sequence,
+                                    int64_t* base_offset);
   Table* Find(int64_t table_id);
 
   io::Random& random_;

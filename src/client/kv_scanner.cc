@@ -20,11 +20,11 @@ struct KvScanner::State {
   TableMetaPtr table;
   types::BucketId bucket;
   int32_t batch_bytes;
-  int32_t leader = -1;         // A scanner lives on the server that opened it.
-  std::string scanner_id;      // Empty = over.
+  int32_t leader = -1;     // A scanner lives on the server that opened it.
+  std::string scanner_id;  // Empty = over.
   int32_t sequence = 0;
   int64_t log_offset = -1;
-  std::string first_records;   // Of the reply that opened it.
+  std::string first_records;  // Of the reply that opened it.
 
   static io::Task<Status> Open(std::shared_ptr<State> self) {
     for (int attempt = 0;; ++attempt) {
@@ -35,10 +35,13 @@ struct KvScanner::State {
       target->set_bucket_id(self->bucket.bucket);
       request.set_call_seq_id(0);
       request.set_batch_size_bytes(self->batch_bytes);
-      CO_ASSIGN_OR_RETURN(self->leader, co_await self->cluster->Leader(self->loop, self->table->info.path, self->bucket));
+      CO_ASSIGN_OR_RETURN(self->leader, co_await self->cluster->Leader(
+                                            self->loop, self->table->info.path, self->bucket));
       const Status status = co_await Call(self, wire::Serialize(request));
-      const bool again = CodeOf(status) == ErrorCode::kTooManyScanners ? attempt + 1 < kOpenAttempts
-                                                                       : IsRetriable(status) && attempt + 1 < self->cluster->options().attempts;
+      const bool again =
+          CodeOf(status) == ErrorCode::kTooManyScanners
+              ? attempt + 1 < kOpenAttempts
+              : IsRetriable(status) && attempt + 1 < self->cluster->options().attempts;
       if (!again) co_return status;
       if (NeedsNewMetadata(status)) self->cluster->ForgetLeaders(self->table->info.path);
       co_await io::Sleep(self->loop, self->cluster->BackoffOf(attempt));
@@ -48,9 +51,11 @@ struct KvScanner::State {
   /// One call; its records go to first_records.
   static io::Task<Status> Call(std::shared_ptr<State> self, std::string request) {
     CO_ASSIGN_OR_RETURN(const std::string body,
-                        co_await self->cluster->CallTablet(self->loop, self->leader, wire::ApiKey::kScanKv, std::move(request)));
+                        co_await self->cluster->CallTablet(
+                            self->loop, self->leader, wire::ApiKey::kScanKv, std::move(request)));
     CO_ASSIGN_OR_RETURN(const auto reply, wire::ParseMessage<wire::ScanKvResponse>(body));
-    if (reply.error_code() != 0) co_return wire::FromProtocolError(reply.error_code(), reply.error_message());
+    if (reply.error_code() != 0)
+      co_return wire::FromProtocolError(reply.error_code(), reply.error_message());
     self->first_records = reply.records();
     self->scanner_id = reply.has_more_results() ? reply.scanner_id() : std::string();
     if (reply.has_log_offset()) self->log_offset = reply.log_offset();
@@ -79,8 +84,8 @@ struct KvScanner::State {
     wire::ScanKvRequest request;
     request.set_scanner_id(id);
     request.set_close_scanner(true);
-    const Result<std::string> reply =
-        co_await self->cluster->CallTablet(self->loop, self->leader, wire::ApiKey::kScanKv, wire::Serialize(request));
+    const Result<std::string> reply = co_await self->cluster->CallTablet(
+        self->loop, self->leader, wire::ApiKey::kScanKv, wire::Serialize(request));
     co_return reply.status();
   }
 };
@@ -88,24 +93,29 @@ struct KvScanner::State {
 KvScanner::KvScanner(std::shared_ptr<State> state) : state_(std::move(state)) {}
 KvScanner::~KvScanner() = default;
 
-io::Task<Result<std::unique_ptr<KvScanner>>> KvScanner::Open(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
-                                                             types::BucketId bucket, int32_t batch_bytes) {
+io::Task<Result<std::unique_ptr<KvScanner>>> KvScanner::Open(io::Loop& loop, ClusterPtr cluster,
+                                                             types::TablePath path,
+                                                             types::BucketId bucket,
+                                                             int32_t batch_bytes) {
   CO_ASSIGN_OR_RETURN(const TableMetaPtr table, co_await cluster->Table(loop, path));
-  if (!table->info.descriptor.has_primary_key()) co_return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", path);
+  if (!table->info.descriptor.has_primary_key())
+    co_return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", path);
   auto state = std::make_shared<State>(State{loop, cluster, table, bucket, batch_bytes});
   CO_RETURN_NOT_OK(co_await State::Open(state));
   co_return std::unique_ptr<KvScanner>(new KvScanner(std::move(state)));
 }
 
-io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> KvScanner::Next() { return State::Next(state_); }
+io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> KvScanner::Next() {
+  return State::Next(state_);
+}
 int64_t KvScanner::log_offset() const { return state_->log_offset; }
 io::Task<Status> KvScanner::Close() { return State::Close(state_); }
 
 namespace {
 
 /// The last rows of a run of log batches.
-io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LastLogRows(io::Loop& loop, ClusterPtr cluster, TableMetaPtr table,
-                                                                  std::string records, int32_t limit) {
+io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LastLogRows(
+    io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, std::string records, int32_t limit) {
   const types::Schema& latest = table->info.descriptor.schema;
   std::vector<std::shared_ptr<arrow::RecordBatch>> parts;
   for (wire::LogBatchIterator batches(records);;) {
@@ -114,7 +124,8 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LastLogRows(io::Loop& loop
     if (batch->header().record_count == 0) continue;
     types::Schema schema = latest;
     if (batch->header().schema_id != table->info.schema_id) {
-      CO_ASSIGN_OR_RETURN(const auto older, co_await cluster->Schema(loop, table->info.path, batch->header().schema_id));
+      CO_ASSIGN_OR_RETURN(const auto older, co_await cluster->Schema(loop, table->info.path,
+                                                                     batch->header().schema_id));
       schema = *older;
     }
     CO_ASSIGN_OR_RETURN(const auto rows, wire::DecodeRows(*batch, schema.ToArrow()));
@@ -127,8 +138,10 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LastLogRows(io::Loop& loop
 
 }  // namespace
 
-io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LimitScan(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
-                                                                types::BucketId bucket, int32_t limit) {
+io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LimitScan(io::Loop& loop, ClusterPtr cluster,
+                                                                types::TablePath path,
+                                                                types::BucketId bucket,
+                                                                int32_t limit) {
   CO_ASSIGN_OR_RETURN(const TableMetaPtr table, co_await cluster->Table(loop, path));
   wire::LimitScanRequest request;
   request.set_table_id(bucket.table_id);
@@ -136,12 +149,16 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LimitScan(io::Loop& loop, 
   request.set_bucket_id(bucket.bucket);
   request.set_limit(limit);
   std::string body = wire::Serialize(request);
-  CO_ASSIGN_OR_RETURN(const std::string reply_body,
-                      co_await cluster->CallLeader(loop, path, bucket, wire::ApiKey::kLimitScan, std::move(body)));
+  CO_ASSIGN_OR_RETURN(
+      const std::string reply_body,
+      co_await cluster->CallLeader(loop, path, bucket, wire::ApiKey::kLimitScan, std::move(body)));
   CO_ASSIGN_OR_RETURN(const auto reply, wire::ParseMessage<wire::LimitScanResponse>(reply_body));
-  if (reply.error_code() != 0) co_return wire::FromProtocolError(reply.error_code(), reply.error_message());
-  if (reply.is_log_table()) co_return co_await LastLogRows(loop, cluster, table, reply.records(), limit);
-  if (reply.records().empty()) co_return arrow::RecordBatch::MakeEmpty(table->info.descriptor.schema.ToArrow());
+  if (reply.error_code() != 0)
+    co_return wire::FromProtocolError(reply.error_code(), reply.error_message());
+  if (reply.is_log_table())
+    co_return co_await LastLogRows(loop, cluster, table, reply.records(), limit);
+  if (reply.records().empty())
+    co_return arrow::RecordBatch::MakeEmpty(table->info.descriptor.schema.ToArrow());
   CO_ASSIGN_OR_RETURN(auto values, wire::ParseValueBatch(reply.records()));
   co_return co_await DecodeValues(loop, cluster, table, std::move(values));
 }

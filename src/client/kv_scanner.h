@@ -13,8 +13,10 @@ namespace sluice::client {
 /// Threads: confined to the loop that it was opened on.
 class KvScanner {
  public:
-  static io::Task<Result<std::unique_ptr<KvScanner>>> Open(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
-                                                           types::BucketId bucket, int32_t batch_bytes = 4 << 20);
+  static io::Task<Result<std::unique_ptr<KvScanner>>> Open(io::Loop& loop, ClusterPtr cluster,
+                                                           types::TablePath path,
+                                                           types::BucketId bucket,
+                                                           int32_t batch_bytes = 4 << 20);
   ~KvScanner();
 
   /// The next rows (all columns of the table), null at the end.
@@ -30,8 +32,11 @@ class KvScanner {
   std::shared_ptr<State> state_;
 };
 
-/// Some rows of a bucket: of a primary-key table the first `limit` by key, of a log table the last `limit`.
-io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LimitScan(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
-                                                                types::BucketId bucket, int32_t limit);
+/// Some rows of a bucket: of a primary-key table the first `limit` by key, of a log table the last
+/// `limit`.
+io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LimitScan(io::Loop& loop, ClusterPtr cluster,
+                                                                types::TablePath path,
+                                                                types::BucketId bucket,
+                                                                int32_t limit);
 
 }  // namespace sluice::client

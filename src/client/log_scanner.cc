@@ -19,7 +19,8 @@ constexpr int32_t kAsClient = -1;
 types::Schema Cut(const types::Schema& schema, const std::vector<int>& positions) {
   types::Schema cut = schema;
   cut.columns.clear();
-  for (const int position : positions) cut.columns.push_back(schema.columns[static_cast<size_t>(position)]);
+  for (const int position : positions)
+    cut.columns.push_back(schema.columns[static_cast<size_t>(position)]);
   return cut;
 }
 
@@ -27,12 +28,12 @@ types::Schema Cut(const types::Schema& schema, const std::vector<int>& positions
 
 struct LogScanner::State : std::enable_shared_from_this<State> {
   struct Subscription {
-    int64_t position = 0;         // Next offset for the caller.
-    int64_t fetch_offset = 0;     // Next offset to ask for.
+    int64_t position = 0;      // Next offset for the caller.
+    int64_t fetch_offset = 0;  // Next offset to ask for.
     int64_t high_watermark = -1;
-    uint64_t generation = 0;      // Replies to fetches of an older one are dropped.
+    uint64_t generation = 0;  // Replies to fetches of an older one are dropped.
     bool fetching = false;
-    bool paused = false;          // Waits before it is asked for again.
+    bool paused = false;  // Waits before it is asked for again.
     int retries = 0;
     std::deque<ScanBatch> ready;
   };
@@ -42,19 +43,20 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     int64_t offset;
   };
 
-  State(io::Loop& l, ClusterPtr c, TableMetaPtr t, LogScannerOptions o) : loop(l), cluster(std::move(c)), table(std::move(t)), options(std::move(o)) {}
+  State(io::Loop& l, ClusterPtr c, TableMetaPtr t, LogScannerOptions o)
+      : loop(l), cluster(std::move(c)), table(std::move(t)), options(std::move(o)) {}
 
   io::Loop& loop;
   ClusterPtr cluster;
   TableMetaPtr table;
   LogScannerOptions options;
-  std::vector<int> pushed;              // Ascending positions that the server projects to, empty = all columns.
-  types::Schema target;                 // The columns for the caller, in his order.
+  std::vector<int> pushed;  // Ascending positions that the server projects to, empty = all columns.
+  types::Schema target;     // The columns for the caller, in his order.
   std::shared_ptr<arrow::Schema> arrow_target;
   std::map<types::BucketId, Subscription> subscriptions;
   uint64_t next_generation = 1;
   std::optional<io::Completion<bool>> waiting;
-  Status failure;                       // Final error of a bucket, given to the next Poll.
+  Status failure;  // Final error of a bucket, given to the next Poll.
 
   void Wake() {
     if (!waiting) return;
@@ -64,7 +66,9 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
 
   Subscription* Find(const Asked& asked) {
     const auto found = subscriptions.find(asked.bucket);
-    return found == subscriptions.end() || found->second.generation != asked.generation ? nullptr : &found->second;
+    return found == subscriptions.end() || found->second.generation != asked.generation
+               ? nullptr
+               : &found->second;
   }
 
   Status SetProjection() {
@@ -72,7 +76,8 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     std::vector<int> wanted = AllPositions(all.columns.size());
     if (!options.projection.empty()) {
       auto positions = all.IndexesOf(options.projection);
-      if (!positions.ok()) return Error(ErrorCode::kInvalidColumnProjection, positions.status().message());
+      if (!positions.ok())
+        return Error(ErrorCode::kInvalidColumnProjection, positions.status().message());
       wanted = *positions;
       pushed = wanted;
       std::ranges::sort(pushed);
@@ -108,7 +113,8 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     Subscription* subscription = Find(asked);
     if (subscription == nullptr) return;
     if (!IsRetriable(why)) {
-      failure = why.WithMessage(why.message(), " table=", table->info.path, " ", asked.bucket, " offset=", asked.offset);
+      failure = why.WithMessage(why.message(), " table=", table->info.path, " ", asked.bucket,
+                                " offset=", asked.offset);
       subscription->paused = false;
       return;
     }
@@ -136,7 +142,8 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   static io::Task<void> FetchAll(std::shared_ptr<State> self, std::vector<Asked> asked) {
     std::map<int32_t, std::vector<Asked>> by_leader;
     for (const Asked& one : asked) {
-      const Result<int32_t> leader = co_await self->cluster->Leader(self->loop, self->table->info.path, one.bucket);
+      const Result<int32_t> leader =
+          co_await self->cluster->Leader(self->loop, self->table->info.path, one.bucket);
       if (leader.ok()) {
         by_leader[*leader].push_back(one);
         continue;
@@ -148,10 +155,12 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     for (auto& [leader, list] : by_leader) io::Spawn(Fetch(self, leader, std::move(list)));
   }
 
-  static io::Task<void> Fetch(std::shared_ptr<State> self, int32_t leader, std::vector<Asked> asked) {
-    const Result<std::string> body =
-        co_await self->cluster->CallTablet(self->loop, leader, wire::ApiKey::kFetchLog, self->Request(asked));
-    const auto reply = body.ok() ? wire::ParseFetchResponse(*body) : Result<std::vector<wire::FetchedTable>>(body.status());
+  static io::Task<void> Fetch(std::shared_ptr<State> self, int32_t leader,
+                              std::vector<Asked> asked) {
+    const Result<std::string> body = co_await self->cluster->CallTablet(
+        self->loop, leader, wire::ApiKey::kFetchLog, self->Request(asked));
+    const auto reply = body.ok() ? wire::ParseFetchResponse(*body)
+                                 : Result<std::vector<wire::FetchedTable>>(body.status());
     for (const Asked& one : asked) {
       Status status = reply.status();
       if (reply.ok()) status = co_await Take(self, one, Entry(*reply, one.bucket));
@@ -161,26 +170,32 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     self->Wake();
   }
 
-  static const wire::FetchedBucket* Entry(const std::vector<wire::FetchedTable>& tables, const types::BucketId& bucket) {
+  static const wire::FetchedBucket* Entry(const std::vector<wire::FetchedTable>& tables,
+                                          const types::BucketId& bucket) {
     for (const auto& table : tables) {
       if (table.table_id != bucket.table_id) continue;
       for (const auto& entry : table.buckets) {
-        if (entry.bucket_id == bucket.bucket && entry.partition_id == bucket.partition_id) return &entry;
+        if (entry.bucket_id == bucket.bucket && entry.partition_id == bucket.partition_id)
+          return &entry;
       }
     }
     return nullptr;
   }
 
   /// Take one bucket's part of a reply, whose bytes the caller keeps.
-  static io::Task<Status> Take(std::shared_ptr<State> self, Asked asked, const wire::FetchedBucket* entry) {
-    if (entry == nullptr) co_return Error(ErrorCode::kCorruptMessage, "fetch reply lacks the bucket ", asked.bucket);
+  static io::Task<Status> Take(std::shared_ptr<State> self, Asked asked,
+                               const wire::FetchedBucket* entry) {
+    if (entry == nullptr)
+      co_return Error(ErrorCode::kCorruptMessage, "fetch reply lacks the bucket ", asked.bucket);
     if (CodeOf(entry->error) == ErrorCode::kInvalidColumnProjection && !self->pushed.empty()) {
-      self->pushed.clear();  // Some batch is of an older schema that lacks a column; from now on we project here.
+      self->pushed.clear();  // Some batch is of an older schema that lacks a column; from now on we
+                             // project here.
       co_return Status::OK();
     }
     CO_RETURN_NOT_OK(entry->error);
     if (!entry->remote_log_fetch_info.empty()) {
-      co_return Error(ErrorCode::kLogOffsetOutOfRange, "offset lies in remote log segments, which are not read here ", asked.bucket);
+      co_return Error(ErrorCode::kLogOffsetOutOfRange,
+                      "offset lies in remote log segments, which are not read here ", asked.bucket);
     }
     Work work;
     work.asked = asked;
@@ -207,10 +222,13 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
       batch.high_watermark = entry->high_watermark;
       subscription->ready.push_back(std::move(batch));
     }
-    if (!work.batches.empty()) subscription->fetch_offset = work.batches.back().header().next_offset();
+    if (!work.batches.empty())
+      subscription->fetch_offset = work.batches.back().header().next_offset();
     subscription->retries = 0;
     subscription->high_watermark = entry->high_watermark;
-    if (entry->filtered_end_offset) subscription->fetch_offset = std::max(subscription->fetch_offset, *entry->filtered_end_offset);
+    if (entry->filtered_end_offset)
+      subscription->fetch_offset =
+          std::max(subscription->fetch_offset, *entry->filtered_end_offset);
     if (subscription->ready.empty()) subscription->position = subscription->fetch_offset;
     co_return Status::OK();
   }
@@ -223,12 +241,14 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     std::map<int16_t, types::Schema> schemas;
   };
 
-  /// All batches that have rows from the offset asked for on. Reads only what never changes of `self`.
+  /// All batches that have rows from the offset asked for on. Reads only what never changes of
+  /// `self`.
   static Result<std::vector<ScanBatch>> DecodeAll(const State& self, const Work& work) {
     std::vector<ScanBatch> all;
     for (const wire::LogBatchView& batch : work.batches) {
       const wire::LogBatchHeader& header = batch.header();
-      const int64_t skipped = std::clamp<int64_t>(work.asked.offset - header.base_offset, 0, header.record_count);
+      const int64_t skipped =
+          std::clamp<int64_t>(work.asked.offset - header.base_offset, 0, header.record_count);
       if (header.record_count == skipped) continue;
       ASSIGN_OR_RAISE(ScanBatch out, Decode(self, work, batch, skipped));
       all.push_back(std::move(out));
@@ -236,17 +256,21 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     return all;
   }
 
-  static Result<ScanBatch> Decode(const State& self, const Work& work, const wire::LogBatchView& batch, int64_t skipped) {
+  static Result<ScanBatch> Decode(const State& self, const Work& work,
+                                  const wire::LogBatchView& batch, int64_t skipped) {
     const wire::LogBatchHeader& header = batch.header();
     // The server's projection keeps the CRC of the whole batch.
     if (work.projected.empty() && !batch.CrcMatches()) {
-      return Error(ErrorCode::kCorruptRecord, "log batch does not match its crc offset=", header.base_offset);
+      return Error(ErrorCode::kCorruptRecord,
+                   "log batch does not match its crc offset=", header.base_offset);
     }
     const types::Schema& schema = work.schemas.at(header.schema_id);
     const types::Schema sent = work.projected.empty() ? schema : Cut(schema, work.projected);
     ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, sent.ToArrow()));
     ASSIGN_OR_RAISE(const auto adapted, AdaptRows(*rows, sent, self.target));
-    ScanBatch out{work.asked.bucket, header.base_offset + skipped, header.commit_timestamp_ms, {}, adapted->Slice(skipped), -1};
+    ScanBatch out{work.asked.bucket,          header.base_offset + skipped,
+                  header.commit_timestamp_ms, {},
+                  adapted->Slice(skipped),    -1};
     if (batch.append_only()) return out;
     for (const char change : batch.change_types().substr(static_cast<size_t>(skipped))) {
       out.changes.push_back(static_cast<wire::ChangeType>(change));
@@ -256,7 +280,8 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
 
   static io::Task<Result<types::Schema>> SchemaOf(std::shared_ptr<State> self, int16_t schema_id) {
     if (schema_id == self->table->info.schema_id) co_return self->table->info.descriptor.schema;
-    CO_ASSIGN_OR_RETURN(const auto schema, co_await self->cluster->Schema(self->loop, self->table->info.path, schema_id));
+    CO_ASSIGN_OR_RETURN(const auto schema, co_await self->cluster->Schema(
+                                               self->loop, self->table->info.path, schema_id));
     co_return *schema;
   }
 
@@ -270,13 +295,15 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     return all;
   }
 
-  static io::Task<Result<std::vector<ScanBatch>>> PollIn(std::shared_ptr<State> self, std::chrono::milliseconds timeout) {
+  static io::Task<Result<std::vector<ScanBatch>>> PollIn(std::shared_ptr<State> self,
+                                                         std::chrono::milliseconds timeout) {
     const auto end = self->loop.clock().Monotonic() + timeout;
     for (;;) {
       if (!self->failure.ok()) co_return std::exchange(self->failure, Status::OK());
       std::vector<ScanBatch> ready = self->TakeReady();
       self->StartFetches();
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - self->loop.clock().Monotonic());
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          end - self->loop.clock().Monotonic());
       if (!ready.empty() || left.count() <= 0) co_return ready;
       const io::Completion<bool> woken(self->loop);
       self->waiting = woken;
@@ -290,9 +317,11 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
 LogScanner::LogScanner(std::shared_ptr<State> state) : state_(std::move(state)) {}
 LogScanner::~LogScanner() = default;
 
-io::Task<Result<std::unique_ptr<LogScanner>>> LogScanner::Open(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
+io::Task<Result<std::unique_ptr<LogScanner>>> LogScanner::Open(io::Loop& loop, ClusterPtr cluster,
+                                                               types::TablePath path,
                                                                LogScannerOptions options) {
-  CO_ASSIGN_OR_RETURN(const TableMetaPtr table, co_await cluster->Table(loop, path, /*refresh=*/true));
+  CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
+                      co_await cluster->Table(loop, path, /*refresh=*/true));
   if (table->info.descriptor.Property("table.log.format", "ARROW") != "ARROW") {
     co_return Error(ErrorCode::kInvalidTable, "only logs in ARROW format can be read table=", path);
   }

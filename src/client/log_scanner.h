@@ -24,23 +24,25 @@ struct ScanBatch {
 };
 
 struct LogScannerOptions {
-  std::vector<std::string> projection;   ///< Columns in the order wanted, empty = all.
-  int32_t max_bytes = 16 << 20;          ///< Of one fetch from one server,
-  int32_t max_bucket_bytes = 1 << 20;    ///< and of one bucket in it.
+  std::vector<std::string> projection;  ///< Columns in the order wanted, empty = all.
+  int32_t max_bytes = 16 << 20;         ///< Of one fetch from one server,
+  int32_t max_bucket_bytes = 1 << 20;   ///< and of one bucket in it.
   int32_t min_bytes = 1;
   std::chrono::milliseconds max_wait{500};  ///< How long the server may wait for min_bytes.
-  io::Pool* decode_pool = nullptr;          ///< Decodes rows off the loop; null = on it. Outlives the scanner's calls.
+  io::Pool* decode_pool =
+      nullptr;  ///< Decodes rows off the loop; null = on it. Outlives the scanner's calls.
 };
 
 /// Reads the logs of several buckets of one table, each from an offset on.
 ///
-/// One fetch per leader is under way while a Poll waits. Batches of an older schema come widened with NULLs.
-/// Threads: confined to the loop that it was opened on.
+/// One fetch per leader is under way while a Poll waits. Batches of an older schema come widened
+/// with NULLs. Threads: confined to the loop that it was opened on.
 class LogScanner {
  public:
   static constexpr int64_t kEarliest = -2;  ///< As an offset: whatever is there first.
 
-  static io::Task<Result<std::unique_ptr<LogScanner>>> Open(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
+  static io::Task<Result<std::unique_ptr<LogScanner>>> Open(io::Loop& loop, ClusterPtr cluster,
+                                                            types::TablePath path,
                                                             LogScannerOptions options);
   ~LogScanner();
 

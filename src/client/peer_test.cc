@@ -16,7 +16,8 @@
 #include "client/upsert_writer.h"
 #include "io/random.h"
 
-// The client against a running cluster, ours or the Java one: SLUICE_TEST_BOOTSTRAP names it, without it all is skipped.
+// The client against a running cluster, ours or the Java one: SLUICE_TEST_BOOTSTRAP names it,
+// without it all is skipped.
 namespace sluice::client {
 namespace {
 
@@ -32,14 +33,17 @@ class PeerTest : public testing::Test {
     loops_ = io::LoopThreads::Start("client", 2);
     SocketOptions options;
     options.bootstrap_servers = bootstrap;
-    ASSERT_OK_AND_ASSIGN(servers_, SocketServers::Make(io::SystemNetwork(), {&loops_->at(0)}, options));
+    ASSERT_OK_AND_ASSIGN(servers_,
+                         SocketServers::Make(io::SystemNetwork(), {&loops_->at(0)}, options));
     cluster_ = Cluster::Make(servers_, Cluster::Options{});
     database_ = "peer_test_" + io::SystemRandom().Uuid().substr(0, 8);
-    ASSERT_OK(Wait(Admin(cluster_).CreateDatabase(loop(), database_, {"made by a test", {}}, false)));
+    ASSERT_OK(
+        Wait(Admin(cluster_).CreateDatabase(loop(), database_, {"made by a test", {}}, false)));
   }
 
   void TearDown() override {
-    if (cluster_ != nullptr) EXPECT_OK(Wait(Admin(cluster_).DropDatabase(loop(), database_, true, /*cascade=*/true)));
+    if (cluster_ != nullptr)
+      EXPECT_OK(Wait(Admin(cluster_).DropDatabase(loop(), database_, true, /*cascade=*/true)));
     if (servers_ != nullptr) servers_->Close();
   }
 
@@ -112,12 +116,14 @@ std::vector<types::Column> AllColumns() {
 
 Rows PeerRows(const std::vector<types::Column>& columns, const std::string& json) {
   arrow::FieldVector fields;
-  for (const auto& column : columns) fields.push_back(arrow::field(column.name, column.type->ToArrow(), column.type->nullable()));
+  for (const auto& column : columns)
+    fields.push_back(arrow::field(column.name, column.type->ToArrow(), column.type->nullable()));
   const auto array = arrow::json::ArrayFromJSONString(arrow::struct_(fields), json).ValueOrDie();
   return arrow::RecordBatch::FromStructArray(array).ValueOrDie();
 }
 
-// CHAR values fill their column: Java keeps the zero bytes that fill up shorter ones in INDEXED rows, we drop them.
+// CHAR values fill their column: Java keeps the zero bytes that fill up shorter ones in INDEXED
+// rows, we drop them.
 constexpr const char* kAllRows = R"([
   [1, true, 1, -2, 3, 0.5, -0.25, "abcde", "text", "xyz", "bytes", "12345.67", "-1234567890123456789.12345", 19000, 3600, 3600123,
    -1, 1700000000123, 1700000000123456, 1700000000123456789, -5, -1700000000123456, ["x", null, "a longer element"],
@@ -127,7 +133,8 @@ constexpr const char* kAllRows = R"([
   [3, false, -128, 32767, -9223372036854775808, 1e30, 1e300, "vwxyz", "", "abc", "", "-0.01", "0.00001", -1, 0, 0, 0, 0, -1, -1, 0, 0, [], [],
    {"a": null, "b": null}]])";
 
-types::TableDescriptor TableOf(std::vector<types::Column> columns, std::vector<std::string> key, int32_t buckets) {
+types::TableDescriptor TableOf(std::vector<types::Column> columns, std::vector<std::string> key,
+                               int32_t buckets) {
   types::TableDescriptor table;
   table.schema.columns = std::move(columns);
   table.schema.primary_key = key;
@@ -153,13 +160,15 @@ TEST_F(PeerTest, AppendedRowsOfAllTypesComeBack) {
   ASSERT_FALSE(batches.empty());
   EXPECT_TRUE(batches[0].changes.empty());
   for (int i = 0; i < rows->num_columns(); ++i) {
-    EXPECT_TRUE(batches[0].rows->column(i)->Slice(0, 3)->Equals(rows->column(i))) << columns[i].name;
+    EXPECT_TRUE(batches[0].rows->column(i)->Slice(0, 3)->Equals(rows->column(i)))
+        << columns[i].name;
   }
   EXPECT_EQ(scanner->HighWatermark(bucket), 6);
 
   LogScannerOptions projected;
   projected.projection = {"c_row", "c_string", "id"};
-  ASSERT_OK_AND_ASSIGN(const auto narrow, Wait(LogScanner::Open(loop(), cluster_, path, projected)));
+  ASSERT_OK_AND_ASSIGN(const auto narrow,
+                       Wait(LogScanner::Open(loop(), cluster_, path, projected)));
   const auto narrow_batches = ReadLog(narrow.get(), bucket, 6);
   ASSERT_FALSE(narrow_batches.empty());
   EXPECT_TRUE(narrow_batches[0].rows->column(0)->Slice(0, 3)->Equals(rows->column(24)));
@@ -167,12 +176,14 @@ TEST_F(PeerTest, AppendedRowsOfAllTypesComeBack) {
   EXPECT_TRUE(narrow_batches[0].rows->column(2)->Slice(0, 3)->Equals(rows->column(0)));
   ASSERT_OK_AND_ASSIGN(const Rows last, Wait(LimitScan(loop(), cluster_, path, bucket, 2)));
   EXPECT_EQ(last->num_rows(), 2);
-  ASSERT_OK_AND_ASSIGN(const auto offsets, Wait(Admin(cluster_).ListOffsets(loop(), path, bucket.table_id, std::nullopt, {0},
-                                                                            OffsetType::kLatest, 0)));
+  ASSERT_OK_AND_ASSIGN(const auto offsets,
+                       Wait(Admin(cluster_).ListOffsets(loop(), path, bucket.table_id, std::nullopt,
+                                                        {0}, OffsetType::kLatest, 0)));
   EXPECT_EQ(offsets.at(0), 6);
 }
 
-// The server decodes our rows and writes its own change log from them: what we read there was understood.
+// The server decodes our rows and writes its own change log from them: what we read there was
+// understood.
 TEST_F(PeerTest, UpsertedRowsOfAllTypesComeBackByLookupScanAndChangeLog) {
   for (const std::string format : {"COMPACTED", "INDEXED"}) {
     SCOPED_TRACE(format);
@@ -189,12 +200,15 @@ TEST_F(PeerTest, UpsertedRowsOfAllTypesComeBackByLookupScanAndChangeLog) {
     ASSERT_OK(Wait(writer->Flush()));
 
     ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
-    ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1],[2],[3]]"))));
+    ASSERT_OK_AND_ASSIGN(const auto found,
+                         Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1],[2],[3]]"))));
     ASSERT_EQ(found.rows->num_rows(), 2);
     EXPECT_TRUE(found.of_key[1].empty());
     for (int i = 0; i < rows->num_columns(); ++i) {
-      EXPECT_TRUE(found.rows->column(i)->Slice(0, 1)->Equals(rows->column(i)->Slice(0, 1))) << columns[i].name;
-      EXPECT_TRUE(found.rows->column(i)->Slice(1, 1)->Equals(rows->column(i)->Slice(2, 1))) << columns[i].name;
+      EXPECT_TRUE(found.rows->column(i)->Slice(0, 1)->Equals(rows->column(i)->Slice(0, 1)))
+          << columns[i].name;
+      EXPECT_TRUE(found.rows->column(i)->Slice(1, 1)->Equals(rows->column(i)->Slice(2, 1)))
+          << columns[i].name;
     }
 
     const types::BucketId bucket{writer->table().info.table_id, std::nullopt, 0};
@@ -207,12 +221,14 @@ TEST_F(PeerTest, UpsertedRowsOfAllTypesComeBackByLookupScanAndChangeLog) {
     }
     EXPECT_EQ(changes, (std::vector<int>{1, 1, 1, 2, 3, 4}));
     for (int i = 0; i < rows->num_columns(); ++i) {
-      EXPECT_TRUE(batches[0].rows->column(i)->Slice(0, 3)->Equals(rows->column(i))) << columns[i].name;
+      EXPECT_TRUE(batches[0].rows->column(i)->Slice(0, 3)->Equals(rows->column(i)))
+          << columns[i].name;
     }
     ASSERT_OK_AND_ASSIGN(const Rows some, Wait(LimitScan(loop(), cluster_, path, bucket, 10)));
     EXPECT_EQ(some->num_rows(), 2);
     const auto kv_scanner = Wait(KvScanner::Open(loop(), cluster_, path, bucket));
-    if (CodeOf(kv_scanner.status()) == ErrorCode::kUnsupportedVersion) continue;  // Java 0.9.1 does not have the call.
+    if (CodeOf(kv_scanner.status()) == ErrorCode::kUnsupportedVersion)
+      continue;  // Java 0.9.1 does not have the call.
     ASSERT_OK(kv_scanner.status());
     ASSERT_OK_AND_ASSIGN(const Rows scanned, Wait((*kv_scanner)->Next()));
     EXPECT_EQ(scanned->num_rows(), 2);
@@ -232,7 +248,8 @@ TEST_F(PeerTest, PartitionsAndBucketsAreFilledAndCounted) {
   ASSERT_OK_AND_ASSIGN(const auto writer, Wait(UpsertWriter::Open(loop(), cluster_, path, {})));
   std::string json = "[";
   for (int i = 0; i < 500; ++i) {
-    json += (i == 0 ? "" : ",") + std::string("[") + std::to_string(i) + ",\"" + (i % 2 == 0 ? "d1" : "d2") + "\"," + std::to_string(i) + "]";
+    json += (i == 0 ? "" : ",") + std::string("[") + std::to_string(i) + ",\"" +
+            (i % 2 == 0 ? "d1" : "d2") + "\"," + std::to_string(i) + "]";
   }
   ASSERT_OK(Wait(writer->Upsert(PeerRows(columns, json + "]"))));
   ASSERT_OK(Wait(writer->Flush()));
@@ -241,15 +258,19 @@ TEST_F(PeerTest, PartitionsAndBucketsAreFilledAndCounted) {
   ASSERT_EQ(partitions.size(), 2u);
   int64_t rows = 0;
   for (const auto& partition : partitions) {
-    ASSERT_OK_AND_ASSIGN(const auto offsets, Wait(admin.ListOffsets(loop(), path, writer->table().info.table_id,
-                                                                    partition.partition_id, {0, 1, 2}, OffsetType::kLatest, 0)));
+    ASSERT_OK_AND_ASSIGN(
+        const auto offsets,
+        Wait(admin.ListOffsets(loop(), path, writer->table().info.table_id, partition.partition_id,
+                               {0, 1, 2}, OffsetType::kLatest, 0)));
     for (const auto& [bucket, offset] : offsets) rows += offset;
   }
   EXPECT_EQ(rows, 500);
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
   EXPECT_EQ(lookuper->key_columns(), (std::vector<std::string>{"id", "day"}));
-  ASSERT_OK_AND_ASSIGN(const auto found,
-                       Wait(lookuper->Lookup(loop(), PeerRows({columns[0], columns[1]}, R"([[4,"d1"],[4,"d2"],[5,"d2"],[1,"none"]])"))));
+  ASSERT_OK_AND_ASSIGN(
+      const auto found,
+      Wait(lookuper->Lookup(loop(), PeerRows({columns[0], columns[1]},
+                                             R"([[4,"d1"],[4,"d2"],[5,"d2"],[1,"none"]])"))));
   EXPECT_EQ(found.of_key[0].size(), 1u);
   EXPECT_EQ(found.of_key[1].size(), 0u);
   EXPECT_EQ(found.of_key[2].size(), 1u);
@@ -257,7 +278,8 @@ TEST_F(PeerTest, PartitionsAndBucketsAreFilledAndCounted) {
 }
 
 TEST_F(PeerTest, PartialUpdatesKeepTheOtherColumns) {
-  std::vector<types::Column> columns = {{"id", DataType::Of(TypeKind::kInteger, false)}, {"a", DataType::Of(TypeKind::kString)},
+  std::vector<types::Column> columns = {{"id", DataType::Of(TypeKind::kInteger, false)},
+                                        {"a", DataType::Of(TypeKind::kString)},
                                         {"b", DataType::Of(TypeKind::kBigInt)}};
   const auto path = Make("partial", TableOf(columns, {"id"}, 1));
   ASSERT_OK_AND_ASSIGN(const auto whole, Wait(UpsertWriter::Open(loop(), cluster_, path, {})));
@@ -269,12 +291,14 @@ TEST_F(PeerTest, PartialUpdatesKeepTheOtherColumns) {
   ASSERT_OK(Wait(part->Upsert(PeerRows({columns[0], columns[2]}, "[[1,2]]"))));
   ASSERT_OK(Wait(part->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1]]"))));
+  ASSERT_OK_AND_ASSIGN(const auto found,
+                       Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1]]"))));
   EXPECT_TRUE(found.rows->Equals(*PeerRows(columns, R"([[1,"keep",2]])")));
 }
 
 TEST_F(PeerTest, AddedColumnsAreNullInOldRows) {
-  std::vector<types::Column> columns = {{"id", DataType::Of(TypeKind::kInteger, false)}, {"a", DataType::Of(TypeKind::kString)}};
+  std::vector<types::Column> columns = {{"id", DataType::Of(TypeKind::kInteger, false)},
+                                        {"a", DataType::Of(TypeKind::kString)}};
   const auto path = Make("evolved", TableOf(columns, {"id"}, 1));
   ASSERT_OK_AND_ASSIGN(const auto before, Wait(UpsertWriter::Open(loop(), cluster_, path, {})));
   ASSERT_OK(Wait(before->Upsert(PeerRows(columns, R"([[1,"old"]])"))));
@@ -287,8 +311,10 @@ TEST_F(PeerTest, AddedColumnsAreNullInOldRows) {
   ASSERT_OK(Wait(after->Upsert(PeerRows(columns, R"([[2,"new",7]])"))));
   ASSERT_OK(Wait(after->Flush()));
   ASSERT_OK_AND_ASSIGN(const auto lookuper, Wait(Lookuper::Open(loop(), cluster_, path)));
-  ASSERT_OK_AND_ASSIGN(const auto found, Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1],[2]]"))));
-  EXPECT_TRUE(found.rows->Equals(*PeerRows(columns, R"([[1,"old",null],[2,"new",7]])"))) << found.rows->ToString();
+  ASSERT_OK_AND_ASSIGN(const auto found,
+                       Wait(lookuper->Lookup(loop(), PeerRows({columns[0]}, "[[1],[2]]"))));
+  EXPECT_TRUE(found.rows->Equals(*PeerRows(columns, R"([[1,"old",null],[2,"new",7]])")))
+      << found.rows->ToString();
   ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop(), cluster_, path, {})));
   const auto batches = ReadLog(scanner.get(), {after->table().info.table_id, std::nullopt, 0}, 2);
   ASSERT_EQ(batches.size(), 2u);
@@ -299,10 +325,15 @@ TEST_F(PeerTest, ErrorsCarryTheirCodes) {
   Admin admin(cluster_);
   EXPECT_CODE(ErrorCode::kTableNotExist, Wait(admin.GetTable(loop(), {database_, "none"})));
   EXPECT_CODE(ErrorCode::kDatabaseNotExist, Wait(admin.GetDatabase(loop(), "no_such_database")));
-  EXPECT_CODE(ErrorCode::kDatabaseAlreadyExist, Wait(admin.CreateDatabase(loop(), database_, {}, false)));
+  EXPECT_CODE(ErrorCode::kDatabaseAlreadyExist,
+              Wait(admin.CreateDatabase(loop(), database_, {}, false)));
   const auto path = Make("there", TableOf({{"id", DataType::Of(TypeKind::kInteger)}}, {}, 1));
-  EXPECT_CODE(ErrorCode::kTableAlreadyExist, Wait(admin.CreateTable(loop(), path, TableOf({{"id", DataType::Of(TypeKind::kInteger)}}, {}, 1), false)));
-  EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Wait(admin.GetLakeSnapshot(loop(), path, std::nullopt, false)));
+  EXPECT_CODE(
+      ErrorCode::kTableAlreadyExist,
+      Wait(admin.CreateTable(loop(), path,
+                             TableOf({{"id", DataType::Of(TypeKind::kInteger)}}, {}, 1), false)));
+  EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist,
+              Wait(admin.GetLakeSnapshot(loop(), path, std::nullopt, false)));
   ASSERT_OK_AND_ASSIGN(const auto tables, Wait(admin.ListTables(loop(), database_)));
   EXPECT_EQ(tables, std::vector<std::string>{"there"});
   ASSERT_OK_AND_ASSIGN(const bool exists, Wait(admin.TableExists(loop(), path)));

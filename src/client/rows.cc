@@ -28,8 +28,9 @@ Result<RowRouter> RowRouter::Make(const types::TableInfo& table) {
   ASSIGN_OR_RAISE(router.bucket_columns_, schema.IndexesOf(plan.bucket_keys));
   std::vector<types::DataTypePtr> types;
   for (const int column : router.bucket_columns_) types.push_back(schema.columns[column].type);
-  ASSIGN_OR_RAISE(router.encoder_, types::KeyEncoder::Make(plan.bucket_key_format, std::move(types),
-                                                           /*null_allowed=*/!schema.has_primary_key()));
+  ASSIGN_OR_RAISE(router.encoder_,
+                  types::KeyEncoder::Make(plan.bucket_key_format, std::move(types),
+                                          /*null_allowed=*/!schema.has_primary_key()));
   return router;
 }
 
@@ -41,7 +42,8 @@ Result<std::vector<int>> Locate(const std::vector<int>& columns, const std::vect
   std::vector<int> located;
   for (const int column : columns) {
     const int position = positions[static_cast<size_t>(column)];
-    if (position < 0) return Error(ErrorCode::kInvalidTable, "rows lack a key column column=", schema[column].name);
+    if (position < 0)
+      return Error(ErrorCode::kInvalidTable, "rows lack a key column column=", schema[column].name);
     located.push_back(position);
   }
   return located;
@@ -49,8 +51,8 @@ Result<std::vector<int>> Locate(const std::vector<int>& columns, const std::vect
 
 }  // namespace
 
-Result<std::vector<std::string>> RowRouter::PartitionNames(const arrow::RecordBatch& rows,
-                                                           const std::vector<int>& positions) const {
+Result<std::vector<std::string>> RowRouter::PartitionNames(
+    const arrow::RecordBatch& rows, const std::vector<int>& positions) const {
   ASSIGN_OR_RAISE(const auto located, Locate(partition_columns_, positions, columns_));
   std::vector<std::string> names(static_cast<size_t>(rows.num_rows()));
   for (size_t i = 0; i < located.size(); ++i) {
@@ -60,7 +62,9 @@ Result<std::vector<std::string>> RowRouter::PartitionNames(const arrow::RecordBa
       ASSIGN_OR_RAISE(const std::string text, types::PartitionText(*column.type, *array, row));
       const std::string problem = types::NameProblem(text, /*creating=*/true);
       if (!problem.empty()) {
-        return Error(ErrorCode::kPartitionSpecInvalid, "value cannot name a partition column=", column.name, " value=", text, ": ", problem);
+        return Error(ErrorCode::kPartitionSpecInvalid,
+                     "value cannot name a partition column=", column.name, " value=", text, ": ",
+                     problem);
       }
       names[static_cast<size_t>(row)] += (i == 0 ? "" : "$") + text;
     }
@@ -68,18 +72,21 @@ Result<std::vector<std::string>> RowRouter::PartitionNames(const arrow::RecordBa
   return names;
 }
 
-Result<std::vector<int32_t>> RowRouter::Buckets(const arrow::RecordBatch& rows, const std::vector<int>& positions) const {
+Result<std::vector<int32_t>> RowRouter::Buckets(const arrow::RecordBatch& rows,
+                                                const std::vector<int>& positions) const {
   if (!encoder_) return std::vector<int32_t>();
   ASSIGN_OR_RAISE(const auto located, Locate(bucket_columns_, positions, columns_));
   std::vector<std::string> keys;
   RETURN_NOT_OK(encoder_->Encode(rows, located, &keys));
   std::vector<int32_t> buckets;
   buckets.reserve(keys.size());
-  for (const std::string& key : keys) buckets.push_back(types::BucketOf(lake_format_, key, bucket_count_));
+  for (const std::string& key : keys)
+    buckets.push_back(types::BucketOf(lake_format_, key, bucket_count_));
   return buckets;
 }
 
-Result<std::vector<RoutedRows>> RowRouter::Route(const arrow::RecordBatch& rows, const std::vector<int>& positions) const {
+Result<std::vector<RoutedRows>> RowRouter::Route(const arrow::RecordBatch& rows,
+                                                 const std::vector<int>& positions) const {
   if (rows.num_rows() == 0) return std::vector<RoutedRows>();
   std::vector<std::string> names;
   if (!partition_columns_.empty()) {
@@ -117,14 +124,16 @@ bool SameLayout(const arrow::DataType& a, const arrow::DataType& b) {
 
 Status CheckRows(const arrow::RecordBatch& rows, const std::vector<types::Column>& columns) {
   if (static_cast<size_t>(rows.num_columns()) != columns.size()) {
-    return Error(ErrorCode::kInvalidTable, "rows have another number of columns expected=", columns.size(), " got=", rows.num_columns());
+    return Error(ErrorCode::kInvalidTable,
+                 "rows have another number of columns expected=", columns.size(),
+                 " got=", rows.num_columns());
   }
   for (size_t i = 0; i < columns.size(); ++i) {
     const auto& array = *rows.column(static_cast<int>(i));
     const auto expected = columns[i].type->ToArrow();
     if (!SameLayout(*array.type(), *expected)) {
-      return Error(ErrorCode::kInvalidTable, "rows have another type column=", columns[i].name, " expected=", expected->ToString(),
-                   " got=", array.type()->ToString());
+      return Error(ErrorCode::kInvalidTable, "rows have another type column=", columns[i].name,
+                   " expected=", expected->ToString(), " got=", array.type()->ToString());
     }
     if (!columns[i].type->nullable() && array.null_count() > 0) {
       return Error(ErrorCode::kInvalidTable, "null in a NOT NULL column column=", columns[i].name);
@@ -133,13 +142,14 @@ Status CheckRows(const arrow::RecordBatch& rows, const std::vector<types::Column
   return Status::OK();
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(const std::shared_ptr<arrow::RecordBatch>& batch,
-                                                     const std::vector<int64_t>& positions) {
+Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
+    const std::shared_ptr<arrow::RecordBatch>& batch, const std::vector<int64_t>& positions) {
   arrow::Int64Builder builder;
   RETURN_NOT_OK(builder.AppendValues(positions));
   ASSIGN_OR_RAISE(const auto indices, builder.Finish());
   ASSIGN_OR_RAISE(const arrow::Datum taken,
-                  arrow::compute::Take(arrow::Datum(batch), arrow::Datum(indices), arrow::compute::TakeOptions::NoBoundsCheck()));
+                  arrow::compute::Take(arrow::Datum(batch), arrow::Datum(indices),
+                                       arrow::compute::TakeOptions::NoBoundsCheck()));
   return taken.record_batch();
 }
 
@@ -156,7 +166,8 @@ std::vector<types::DataTypePtr> TypesOf(const std::vector<types::Column>& column
   return types;
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> AdaptRows(const arrow::RecordBatch& rows, const types::Schema& from,
+Result<std::shared_ptr<arrow::RecordBatch>> AdaptRows(const arrow::RecordBatch& rows,
+                                                      const types::Schema& from,
                                                       const types::Schema& to) {
   CHECK(static_cast<size_t>(rows.num_columns()) == from.columns.size());
   arrow::ArrayVector columns;
@@ -173,19 +184,21 @@ Result<std::shared_ptr<arrow::RecordBatch>> AdaptRows(const arrow::RecordBatch& 
 }
 
 types::RowFormat RowFormatOf(const types::TableDescriptor& descriptor) {
-  return descriptor.Property("table.kv.format", "COMPACTED") == "INDEXED" ? types::RowFormat::kIndexed
-                                                                          : types::RowFormat::kCompacted;
+  return descriptor.Property("table.kv.format", "COMPACTED") == "INDEXED"
+             ? types::RowFormat::kIndexed
+             : types::RowFormat::kCompacted;
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> Concatenate(std::vector<std::shared_ptr<arrow::RecordBatch>> batches,
-                                                        const std::shared_ptr<arrow::Schema>& schema) {
+Result<std::shared_ptr<arrow::RecordBatch>> Concatenate(
+    std::vector<std::shared_ptr<arrow::RecordBatch>> batches,
+    const std::shared_ptr<arrow::Schema>& schema) {
   if (batches.size() == 1) return batches[0];
   if (batches.empty()) return arrow::RecordBatch::MakeEmpty(schema);
   return arrow::ConcatenateRecordBatches(batches);
 }
 
-io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> DecodeValues(io::Loop& loop, ClusterPtr cluster, TableMetaPtr table,
-                                                                   std::vector<wire::StoredValue> values) {
+io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> DecodeValues(
+    io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, std::vector<wire::StoredValue> values) {
   const types::Schema& latest = table->info.descriptor.schema;
   const types::RowFormat format = RowFormatOf(table->info.descriptor);
   const auto arrow_schema = latest.ToArrow();
@@ -195,7 +208,8 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> DecodeValues(io::Loop& loo
     const int16_t schema_id = values[from].schema_id;
     std::vector<std::string_view> rows;
     size_t to = from;
-    for (; to < values.size() && values[to].schema_id == schema_id; ++to) rows.push_back(values[to].row);
+    for (; to < values.size() && values[to].schema_id == schema_id; ++to)
+      rows.push_back(values[to].row);
     from = to;
     if (schema_id == table->info.schema_id) {
       const types::RowCodec codec(format, TypesOf(latest.columns));
@@ -203,7 +217,8 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> DecodeValues(io::Loop& loo
       parts.push_back(arrow::RecordBatch::Make(arrow_schema, batch->num_rows(), batch->columns()));
       continue;
     }
-    CO_ASSIGN_OR_RETURN(const auto schema, co_await cluster->Schema(loop, table->info.path, schema_id));
+    CO_ASSIGN_OR_RETURN(const auto schema,
+                        co_await cluster->Schema(loop, table->info.path, schema_id));
     const types::RowCodec codec(format, TypesOf(schema->columns));
     CO_ASSIGN_OR_RETURN(const auto batch, codec.Decode(rows));
     CO_ASSIGN_OR_RETURN(auto adapted, AdaptRows(*batch, *schema, latest));
@@ -212,11 +227,13 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> DecodeValues(io::Loop& loo
   co_return Concatenate(std::move(parts), arrow_schema);
 }
 
-io::Task<Result<PartitionMetaPtr>> FindPartition(io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, std::string name,
+io::Task<Result<PartitionMetaPtr>> FindPartition(io::Loop& loop, ClusterPtr cluster,
+                                                 TableMetaPtr table, std::string name,
                                                  bool create) {
   const types::TablePath path = table->info.path;
   Result<PartitionMetaPtr> found = co_await cluster->Partition(loop, path, name);
-  if (found.ok() || !create || CodeOf(found.status()) != ErrorCode::kPartitionNotExists) co_return found;
+  if (found.ok() || !create || CodeOf(found.status()) != ErrorCode::kPartitionNotExists)
+    co_return found;
   PartitionSpec spec;
   std::string_view rest = name;
   for (const std::string& key : table->info.descriptor.partition_keys) {
@@ -225,7 +242,8 @@ io::Task<Result<PartitionMetaPtr>> FindPartition(io::Loop& loop, ClusterPtr clus
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   Admin admin(cluster);
-  CO_RETURN_NOT_OK(co_await admin.CreatePartition(loop, path, std::move(spec), /*ignore_if_exists=*/true));
+  CO_RETURN_NOT_OK(
+      co_await admin.CreatePartition(loop, path, std::move(spec), /*ignore_if_exists=*/true));
   co_return co_await cluster->Partition(loop, path, name);
 }
 

@@ -25,7 +25,8 @@ class Server {
   Server(std::shared_ptr<io::Transport> transport, std::map<wire::ApiKey, int16_t> versions)
       : transport_(std::move(transport)), versions_(std::move(versions)) {}
 
-  /// Body of the response. Errors: kUnsupportedVersion when the server does not offer the call; those of Transport.
+  /// Body of the response. Errors: kUnsupportedVersion when the server does not offer the call;
+  /// those of Transport.
   io::Task<Result<std::string>> Send(io::Loop& loop, wire::ApiKey key, std::string body) const;
   /// -1 when the server does not offer the call.
   int16_t VersionOf(wire::ApiKey key) const;
@@ -42,10 +43,12 @@ using ServerPtr = std::shared_ptr<const Server>;
 class Servers {
  public:
   virtual ~Servers() = default;
-  /// Some server that answers metadata. `attempt` counts up over retries, so that each address gets its turn.
+  /// Some server that answers metadata. `attempt` counts up over retries, so that each address gets
+  /// its turn.
   virtual io::Task<Result<ServerPtr>> Bootstrap(io::Loop& loop, int attempt) = 0;
   /// The server of this role at this node. Errors: kNetwork.
-  virtual io::Task<Result<ServerPtr>> At(io::Loop& loop, ServerNode node, wire::ServerType type) = 0;
+  virtual io::Task<Result<ServerPtr>> At(io::Loop& loop, ServerNode node,
+                                         wire::ServerType type) = 0;
 };
 
 /// Servers of this process: one coordinator, one tablet server, at whatever nodes metadata names.

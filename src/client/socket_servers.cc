@@ -20,8 +20,10 @@ Result<HostPort> ParseAddress(std::string_view text) {
   HostPort address;
   if (colon != std::string_view::npos && colon > 0) {
     address.host = text.substr(0, colon);
-    const auto [end, error] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), address.port);
-    if (error == std::errc() && end == text.data() + text.size() && address.port != 0) return address;
+    const auto [end, error] =
+        std::from_chars(text.data() + colon + 1, text.data() + text.size(), address.port);
+    if (error == std::errc() && end == text.data() + text.size() && address.port != 0)
+      return address;
   }
   return Error(ErrorCode::kInvalidConfig, "address is not host:port address=", text);
 }
@@ -50,26 +52,33 @@ Result<Connected> Negotiate(std::shared_ptr<SocketTransport> transport, std::str
   return connected;
 }
 
-io::Task<Result<Connected>> Handshake(io::Loop& loop, std::shared_ptr<SocketTransport> transport, SocketOptions options) {
+io::Task<Result<Connected>> Handshake(io::Loop& loop, std::shared_ptr<SocketTransport> transport,
+                                      SocketOptions options) {
   wire::ApiVersionsRequest hello;
   hello.set_client_software_name(options.software_name);
   hello.set_client_software_version(options.software_version);
-  io::Call versions_call{static_cast<int16_t>(wire::ApiKey::kApiVersions), 0, wire::Serialize(hello)};
-  CO_ASSIGN_OR_RETURN(const std::string body, co_await transport->Send(loop, std::move(versions_call)));
+  io::Call versions_call{static_cast<int16_t>(wire::ApiKey::kApiVersions), 0,
+                         wire::Serialize(hello)};
+  CO_ASSIGN_OR_RETURN(const std::string body,
+                      co_await transport->Send(loop, std::move(versions_call)));
   if (!options.sasl_username.empty()) {
     wire::AuthenticateRequest login;
     login.set_protocol("PLAIN");
-    login.set_token(std::string(1, '\0') + options.sasl_username + std::string(1, '\0') + options.sasl_password);
-    io::Call login_call{static_cast<int16_t>(wire::ApiKey::kAuthenticate), 0, wire::Serialize(login)};
+    login.set_token(std::string(1, '\0') + options.sasl_username + std::string(1, '\0') +
+                    options.sasl_password);
+    io::Call login_call{static_cast<int16_t>(wire::ApiKey::kAuthenticate), 0,
+                        wire::Serialize(login)};
     CO_RETURN_NOT_OK((co_await transport->Send(loop, std::move(login_call))).status());
   }
   co_return Negotiate(std::move(transport), body);
 }
 
-io::Task<Result<Connected>> Connect(io::Network& network, io::Loop& loop, std::string address, SocketOptions options) {
+io::Task<Result<Connected>> Connect(io::Network& network, io::Loop& loop, std::string address,
+                                    SocketOptions options) {
   CO_ASSIGN_OR_RETURN(const HostPort place, ParseAddress(address));
   CO_ASSIGN_OR_RETURN(auto connection, co_await network.Connect(loop, place.host, place.port));
-  auto transport = std::make_shared<SocketTransport>(loop, std::move(connection), options.request_timeout);
+  auto transport =
+      std::make_shared<SocketTransport>(loop, std::move(connection), options.request_timeout);
   co_return co_await Handshake(loop, std::move(transport), std::move(options));
 }
 
@@ -96,7 +105,8 @@ struct SocketServers::State {
   static io::Task<void> Fill(std::shared_ptr<State> self, io::Loop& loop, std::string address) {
     Result<Connected> connected = co_await Connect(self->network, loop, address, self->options);
     std::vector<io::Completion<Result<ServerPtr>>> waiting;
-    Result<ServerPtr> outcome = connected.ok() ? Result<ServerPtr>(connected->server) : Result<ServerPtr>(connected.status());
+    Result<ServerPtr> outcome = connected.ok() ? Result<ServerPtr>(connected->server)
+                                               : Result<ServerPtr>(connected.status());
     {
       const std::lock_guard lock(self->mutex);
       Slot& slot = self->slots[address];
@@ -109,7 +119,8 @@ struct SocketServers::State {
   }
 };
 
-Result<std::shared_ptr<SocketServers>> SocketServers::Make(io::Network& network, std::vector<io::Loop*> loops,
+Result<std::shared_ptr<SocketServers>> SocketServers::Make(io::Network& network,
+                                                           std::vector<io::Loop*> loops,
                                                            SocketOptions options) {
   CHECK(!loops.empty());
   std::vector<std::string> addresses;
@@ -125,7 +136,8 @@ Result<std::shared_ptr<SocketServers>> SocketServers::Make(io::Network& network,
     addresses.emplace_back(one);
   }
   if (addresses.empty()) return Error(ErrorCode::kInvalidConfig, "no bootstrap server is given");
-  auto state = std::make_shared<State>(network, std::move(loops), std::move(options), std::move(addresses));
+  auto state =
+      std::make_shared<State>(network, std::move(loops), std::move(options), std::move(addresses));
   return std::shared_ptr<SocketServers>(new SocketServers(std::move(state)));
 }
 
@@ -149,15 +161,17 @@ void SocketServers::Close() {
 
 io::Task<Result<ServerPtr>> SocketServers::Bootstrap(io::Loop& loop, int attempt) {
   const auto& addresses = state_->addresses;
-  return Find(state_, loop, addresses[static_cast<size_t>(attempt) % addresses.size()], wire::ServerType::kUnknown);
+  return Find(state_, loop, addresses[static_cast<size_t>(attempt) % addresses.size()],
+              wire::ServerType::kUnknown);
 }
 
-io::Task<Result<ServerPtr>> SocketServers::At(io::Loop& loop, ServerNode node, wire::ServerType type) {
+io::Task<Result<ServerPtr>> SocketServers::At(io::Loop& loop, ServerNode node,
+                                              wire::ServerType type) {
   return Find(state_, loop, node.host + ":" + std::to_string(node.port), type);
 }
 
-io::Task<Result<ServerPtr>> SocketServers::Find(std::shared_ptr<State> state, io::Loop& loop, std::string address,
-                                                wire::ServerType type) {
+io::Task<Result<ServerPtr>> SocketServers::Find(std::shared_ptr<State> state, io::Loop& loop,
+                                                std::string address, wire::ServerType type) {
   const io::Completion<Result<ServerPtr>> done(loop);
   bool wait = false;
   {
@@ -179,8 +193,10 @@ io::Task<Result<ServerPtr>> SocketServers::Find(std::shared_ptr<State> state, io
   const std::lock_guard lock(state->mutex);
   const Connected& connected = state->slots[address].connected;
   if (connected.server == nullptr) co_return Error(ErrorCode::kNetwork, "client is closed");
-  const bool other = type != wire::ServerType::kUnknown && connected.type != wire::ServerType::kUnknown && type != connected.type;
-  if (other) co_return Error(ErrorCode::kNetwork, "another kind of server answers address=", address);
+  const bool other = type != wire::ServerType::kUnknown &&
+                     connected.type != wire::ServerType::kUnknown && type != connected.type;
+  if (other)
+    co_return Error(ErrorCode::kNetwork, "another kind of server answers address=", address);
   co_return connected.server;
 }
 

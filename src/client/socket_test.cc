@@ -25,23 +25,29 @@ class FrameServer {
   };
 
   FrameServer(io::SimNetwork& network, io::Loop& loop) : loop_(loop) {
-    listener_ = network.Listen("127.0.0.1", kPort, {&loop}, [this](std::unique_ptr<io::Connection> connection) {
-      ++connections;
-      io::Spawn(Serve(this, std::shared_ptr<io::Connection>(std::move(connection))));
-    }).ValueOrDie();
+    listener_ = network
+                    .Listen("127.0.0.1", kPort, {&loop},
+                            [this](std::unique_ptr<io::Connection> connection) {
+                              ++connections;
+                              io::Spawn(Serve(
+                                  this, std::shared_ptr<io::Connection>(std::move(connection))));
+                            })
+                    .ValueOrDie();
   }
 
   void Reply(const Request& request, std::string body) {
-    io::Payload frame = wire::EncodeResponse(request.header.request_id, io::Payload(std::move(body)));
+    io::Payload frame =
+        wire::EncodeResponse(request.header.request_id, io::Payload(std::move(body)));
     io::Spawn(Write(request.connection, std::move(frame)));
   }
   void Refuse(const Request& request, const Status& why) {
-    io::Spawn(Write(request.connection, io::Payload(wire::EncodeErrorResponse(request.header.request_id, why))));
+    io::Spawn(Write(request.connection,
+                    io::Payload(wire::EncodeErrorResponse(request.header.request_id, why))));
   }
 
   wire::ServerType type = wire::ServerType::kTabletServer;
-  std::vector<std::string> tokens;   // Of AUTHENTICATE.
-  std::deque<Request> requests;      // All but the handshake.
+  std::vector<std::string> tokens;  // Of AUTHENTICATE.
+  std::deque<Request> requests;     // All but the handshake.
   int connections = 0;
 
  private:
@@ -55,14 +61,19 @@ class FrameServer {
       if (!(co_await connection->ReadExactly(length, 4)).ok()) co_return;
       std::string frame(LoadBe<uint32_t>(length), '\0');
       if (!(co_await connection->ReadExactly(frame.data(), frame.size())).ok()) co_return;
-      Request request{connection, wire::ParseRequestHeader(frame).ValueOrDie(), frame.substr(wire::kRequestHeaderBytes)};
+      Request request{connection, wire::ParseRequestHeader(frame).ValueOrDie(),
+                      frame.substr(wire::kRequestHeaderBytes)};
       switch (static_cast<wire::ApiKey>(request.header.api_key)) {
-        case wire::ApiKey::kApiVersions: self->Reply(request, self->Versions()); break;
+        case wire::ApiKey::kApiVersions:
+          self->Reply(request, self->Versions());
+          break;
         case wire::ApiKey::kAuthenticate:
-          self->tokens.push_back(wire::ParseMessage<wire::AuthenticateRequest>(request.body)->token());
+          self->tokens.push_back(
+              wire::ParseMessage<wire::AuthenticateRequest>(request.body)->token());
           self->Reply(request, "");
           break;
-        default: self->requests.push_back(std::move(request));
+        default:
+          self->requests.push_back(std::move(request));
       }
     }
   }
@@ -88,7 +99,12 @@ class FrameServer {
 
 class SocketTest : public testing::Test {
  protected:
-  SocketTest() : world_(3), loop_(world_.NewLoop()), other_(world_.NewLoop()), network_(world_), server_(network_, world_.NewLoop()) {}
+  SocketTest()
+      : world_(3),
+        loop_(world_.NewLoop()),
+        other_(world_.NewLoop()),
+        network_(world_),
+        server_(network_, world_.NewLoop()) {}
 
   void TearDown() override {
     if (servers_ != nullptr) servers_->Close();
@@ -106,12 +122,16 @@ class SocketTest : public testing::Test {
   }
 
   /// Start a call from the loop that is not the socket's; its outcome goes to `out`.
-  static io::Task<void> Call(ServerPtr server, io::Loop& loop, std::string body, std::vector<std::string>* out) {
-    const Result<std::string> reply = co_await server->Send(loop, wire::ApiKey::kPutKv, std::move(body));
+  static io::Task<void> Call(ServerPtr server, io::Loop& loop, std::string body,
+                             std::vector<std::string>* out) {
+    const Result<std::string> reply =
+        co_await server->Send(loop, wire::ApiKey::kPutKv, std::move(body));
     out->push_back(reply.ok() ? *reply : std::string(NameOf(CodeOf(reply.status()))));
   }
   void Start(const ServerPtr& server, std::string body, std::vector<std::string>* out) {
-    other_.Post([this, server, body = std::move(body), out] { io::Spawn(Call(server, other_, body, out)); });
+    other_.Post([this, server, body = std::move(body), out] {
+      io::Spawn(Call(server, other_, body, out));
+    });
   }
 
   io::SimWorld world_;
@@ -125,9 +145,11 @@ class SocketTest : public testing::Test {
 TEST_F(SocketTest, ChoosesTheNewestVersionThatBothKnow) {
   Open();
   ASSERT_OK_AND_ASSIGN(const ServerPtr server, Wait(servers_->Bootstrap(other_, 0)));
-  EXPECT_EQ(server->VersionOf(wire::ApiKey::kPutKv), wire::FindApi(static_cast<int16_t>(wire::ApiKey::kPutKv))->max_version);
+  EXPECT_EQ(server->VersionOf(wire::ApiKey::kPutKv),
+            wire::FindApi(static_cast<int16_t>(wire::ApiKey::kPutKv))->max_version);
   EXPECT_EQ(server->VersionOf(wire::ApiKey::kLookup), -1);
-  EXPECT_CODE(ErrorCode::kUnsupportedVersion, Wait(server->Send(other_, wire::ApiKey::kLookup, "")));
+  EXPECT_CODE(ErrorCode::kUnsupportedVersion,
+              Wait(server->Send(other_, wire::ApiKey::kLookup, "")));
   EXPECT_TRUE(server_.requests.empty());
 }
 
@@ -138,7 +160,8 @@ TEST_F(SocketTest, MatchesRepliesByRequestIdAndSendsInOrder) {
   for (int i = 0; i < 20; ++i) Start(server, std::to_string(i), &replies);
   world_.RunUntil([&] { return server_.requests.size() == 20; });
   for (int i = 0; i < 20; ++i) EXPECT_EQ(server_.requests[i].body, std::to_string(i));
-  for (int i = 19; i >= 0; --i) server_.Reply(server_.requests[i], "reply " + server_.requests[i].body);
+  for (int i = 19; i >= 0; --i)
+    server_.Reply(server_.requests[i], "reply " + server_.requests[i].body);
   world_.RunUntil([&] { return replies.size() == 20; });
   EXPECT_EQ(replies.front(), "reply 19");
   EXPECT_EQ(replies.back(), "reply 0");
@@ -192,7 +215,8 @@ TEST_F(SocketTest, CallsWithoutReplyTimeOut) {
 TEST_F(SocketTest, OneConnectionServesAllWhoAskAtOnce) {
   Open();
   std::vector<ServerPtr> found;
-  const auto ask = [](SocketServers* servers, io::Loop& loop, std::vector<ServerPtr>* out) -> io::Task<void> {
+  const auto ask = [](SocketServers* servers, io::Loop& loop,
+                      std::vector<ServerPtr>* out) -> io::Task<void> {
     out->push_back((co_await servers->Bootstrap(loop, 0)).ValueOrDie());
   };
   for (int i = 0; i < 5; ++i) other_.Post([&] { io::Spawn(ask(servers_.get(), other_, &found)); });
@@ -213,7 +237,8 @@ TEST_F(SocketTest, RefusesAServerOfTheOtherKind) {
   Open();
   ServerNode node{0, "127.0.0.1", kPort};
   ASSERT_OK(Wait(servers_->At(other_, node, wire::ServerType::kTabletServer)).status());
-  EXPECT_CODE(ErrorCode::kNetwork, Wait(servers_->At(other_, node, wire::ServerType::kCoordinator)));
+  EXPECT_CODE(ErrorCode::kNetwork,
+              Wait(servers_->At(other_, node, wire::ServerType::kCoordinator)));
 }
 
 TEST_F(SocketTest, NobodyThereIsANetworkError) {

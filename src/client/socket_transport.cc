@@ -61,7 +61,8 @@ struct SocketTransport::State : std::enable_shared_from_this<State> {
     if (found == waiting.end()) return;
     const auto done = found->second.done;
     waiting.erase(found);
-    done.Set(Error(ErrorCode::kRequestTimeOut, "no reply in time peer=", connection->peer(), " timeout_ms=", timeout.count()));
+    done.Set(Error(ErrorCode::kRequestTimeOut, "no reply in time peer=", connection->peer(),
+                   " timeout_ms=", timeout.count()));
   }
 
   void Fail(const Status& why) {
@@ -71,12 +72,14 @@ struct SocketTransport::State : std::enable_shared_from_this<State> {
     auto all = std::exchange(waiting, {});
     for (const auto& [id, entry] : all) {
       loop.Cancel(entry.timer);
-      entry.done.Set(Error(ErrorCode::kNetwork, "connection broke peer=", connection->peer(), ": ", why.message()));
+      entry.done.Set(Error(ErrorCode::kNetwork, "connection broke peer=", connection->peer(), ": ",
+                           why.message()));
     }
   }
 };
 
-SocketTransport::SocketTransport(io::Loop& loop, std::unique_ptr<io::Connection> connection, std::chrono::milliseconds timeout)
+SocketTransport::SocketTransport(io::Loop& loop, std::unique_ptr<io::Connection> connection,
+                                 std::chrono::milliseconds timeout)
     : state_(std::make_shared<State>(loop, std::move(connection), timeout)) {
   CHECK(loop.IsCurrent());
   io::Spawn(ReadReplies(state_));
@@ -100,12 +103,14 @@ io::Task<Result<std::string>> SocketTransport::Send(io::Loop& loop, io::Call cal
   return SendOn(state_, loop, std::move(call));
 }
 
-io::Task<Result<std::string>> SocketTransport::SendOn(std::shared_ptr<State> state, io::Loop& loop, io::Call call) {
+io::Task<Result<std::string>> SocketTransport::SendOn(std::shared_ptr<State> state, io::Loop& loop,
+                                                      io::Call call) {
   const io::Completion<Result<std::string>> done(loop);
   if (state->loop.IsCurrent()) {
     state->Start(std::move(call), done);
   } else {
-    state->loop.Post([state, done, call = std::move(call)]() mutable { state->Start(std::move(call), done); });
+    state->loop.Post(
+        [state, done, call = std::move(call)]() mutable { state->Start(std::move(call), done); });
   }
   co_return co_await done;
 }
@@ -129,7 +134,8 @@ io::Task<void> SocketTransport::ReadReplies(std::shared_ptr<State> state) {
     char length_bytes[wire::kFrameLengthBytes];
     Status read = co_await state->connection->ReadExactly(length_bytes, sizeof(length_bytes));
     const uint32_t length = read.ok() ? LoadBe<uint32_t>(length_bytes) : 0;
-    if (length > kReplyBytesMax) read = Error(ErrorCode::kCorruptMessage, "reply is too large size_bytes=", length);
+    if (length > kReplyBytesMax)
+      read = Error(ErrorCode::kCorruptMessage, "reply is too large size_bytes=", length);
     std::string frame;
     if (read.ok()) {
       frame.resize(length);

@@ -24,7 +24,8 @@ Result<KeyColumns> KeyColumnsOf(const types::TableDescriptor& descriptor) {
   ASSIGN_OR_RAISE(auto columns, descriptor.schema.IndexesOf(plan.physical_primary_key));
   std::vector<types::DataTypePtr> types;
   for (const int column : columns) types.push_back(descriptor.schema.columns[column].type);
-  ASSIGN_OR_RAISE(auto encoder, types::KeyEncoder::Make(plan.primary_key_format, std::move(types), /*null_allowed=*/false));
+  ASSIGN_OR_RAISE(auto encoder, types::KeyEncoder::Make(plan.primary_key_format, std::move(types),
+                                                        /*null_allowed=*/false));
   return KeyColumns{std::move(encoder), std::move(columns)};
 }
 
@@ -39,11 +40,18 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
     std::vector<Record> records;
     int64_t bytes = 0;
   };
-  State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions o, RowRouter r, KeyColumns k, std::vector<int> targets)
-      : cluster(c), table(t), options(o), router(std::move(r)), keys(std::move(k)), targets_(targets),
+  State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions o, RowRouter r, KeyColumns k,
+        std::vector<int> targets)
+      : cluster(c),
+        table(t),
+        options(o),
+        router(std::move(r)),
+        keys(std::move(k)),
+        targets_(targets),
         codec(RowFormatOf(t->info.descriptor), TypesOf(t->info.descriptor.schema.columns)),
-        sender(std::make_shared<BatchSender>(loop, std::move(c), std::move(t), std::move(o), /*kv=*/true,
-                                             std::vector<int32_t>(targets.begin(), targets.end()))) {}
+        sender(std::make_shared<BatchSender>(
+            loop, std::move(c), std::move(t), std::move(o), /*kv=*/true,
+            std::vector<int32_t>(targets.begin(), targets.end()))) {}
 
   ClusterPtr cluster;
   TableMetaPtr table;
@@ -61,7 +69,8 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
   /// Where each column of the table is in a batch of `columns`.
   std::vector<int> PositionsIn(const std::vector<int>& columns) const {
     std::vector<int> positions(schema().columns.size(), -1);
-    for (size_t i = 0; i < columns.size(); ++i) positions[static_cast<size_t>(columns[i])] = static_cast<int>(i);
+    for (size_t i = 0; i < columns.size(); ++i)
+      positions[static_cast<size_t>(columns[i])] = static_cast<int>(i);
     return positions;
   }
 
@@ -69,18 +78,21 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
   Result<std::vector<int>> ColumnsOf(const arrow::RecordBatch& rows, bool remove) const {
     const size_t width = schema().columns.size();
     if (!remove && !targets_.empty()) return targets_;
-    if (remove && static_cast<size_t>(rows.num_columns()) != width) return schema().IndexesOf(schema().primary_key);
+    if (remove && static_cast<size_t>(rows.num_columns()) != width)
+      return schema().IndexesOf(schema().primary_key);
     return AllPositions(width);
   }
 
   /// The batch with NULL in all columns that it does not bring.
-  Result<std::shared_ptr<arrow::RecordBatch>> Widen(const arrow::RecordBatch& rows, const std::vector<int>& positions) const {
+  Result<std::shared_ptr<arrow::RecordBatch>> Widen(const arrow::RecordBatch& rows,
+                                                    const std::vector<int>& positions) const {
     arrow::ArrayVector columns;
     for (size_t i = 0; i < positions.size(); ++i) {
       if (positions[i] >= 0) {
         columns.push_back(rows.column(positions[i]));
       } else {
-        ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(schema().columns[i].type->ToArrow(), rows.num_rows()));
+        ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(schema().columns[i].type->ToArrow(),
+                                                           rows.num_rows()));
         columns.push_back(std::move(nulls));
       }
     }
@@ -96,7 +108,8 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
     views.reserve(taken.records.size());
     for (const Record& record : taken.records) views.push_back({record.key, record.row});
     const auto build = [&](int64_t writer_id, int32_t sequence) -> Result<std::string> {
-      return wire::BuildKvBatch(static_cast<int16_t>(table->info.schema_id), writer_id, sequence, views);
+      return wire::BuildKvBatch(static_cast<int16_t>(table->info.schema_id), writer_id, sequence,
+                                views);
     };
     RETURN_NOT_OK(sender->Add(bucket, count, build));
     sender->Pump();
@@ -105,11 +118,14 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
 
   Status Buffered(types::BucketId bucket, Record record) {
     Buffer& buffer = buffers[bucket];
-    const auto bytes = static_cast<int64_t>(record.key.size() + (record.row ? record.row->size() : 0)) + kRecordOverheadBytes;
+    const auto bytes =
+        static_cast<int64_t>(record.key.size() + (record.row ? record.row->size() : 0)) +
+        kRecordOverheadBytes;
     buffer.records.push_back(std::move(record));
     buffer.bytes += bytes;
     sender->AddBuffered(1, bytes);
-    const bool enough_rows = options.batch_rows > 0 && static_cast<int64_t>(buffer.records.size()) >= options.batch_rows;
+    const bool enough_rows =
+        options.batch_rows > 0 && static_cast<int64_t>(buffer.records.size()) >= options.batch_rows;
     if (buffer.bytes >= options.batch_bytes || enough_rows) return Cut(bucket, &buffer);
     StartTimer();
     return Status::OK();
@@ -136,22 +152,29 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
 UpsertWriter::UpsertWriter(std::shared_ptr<State> state) : state_(std::move(state)) {}
 UpsertWriter::~UpsertWriter() = default;
 
-io::Task<Result<std::unique_ptr<UpsertWriter>>> UpsertWriter::Open(io::Loop& loop, ClusterPtr cluster, types::TablePath path,
+io::Task<Result<std::unique_ptr<UpsertWriter>>> UpsertWriter::Open(io::Loop& loop,
+                                                                   ClusterPtr cluster,
+                                                                   types::TablePath path,
                                                                    WriterOptions options) {
-  CO_ASSIGN_OR_RETURN(const TableMetaPtr table, co_await cluster->Table(loop, path, /*refresh=*/true));
+  CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
+                      co_await cluster->Table(loop, path, /*refresh=*/true));
   const types::TableDescriptor& descriptor = table->info.descriptor;
-  if (!descriptor.has_primary_key()) co_return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", path);
+  if (!descriptor.has_primary_key())
+    co_return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", path);
   auto targets = descriptor.schema.IndexesOf(options.target_columns);
-  if (!targets.ok()) co_return Error(ErrorCode::kInvalidTargetColumn, targets.status().message(), " table=", path);
+  if (!targets.ok())
+    co_return Error(ErrorCode::kInvalidTargetColumn, targets.status().message(), " table=", path);
   for (const std::string& key : descriptor.schema.primary_key) {
     const auto& names = options.target_columns;
     if (!names.empty() && std::ranges::find(names, key) == names.end()) {
-      co_return Error(ErrorCode::kInvalidTargetColumn, "target columns lack a primary-key column column=", key);
+      co_return Error(ErrorCode::kInvalidTargetColumn,
+                      "target columns lack a primary-key column column=", key);
     }
   }
   CO_ASSIGN_OR_RETURN(RowRouter router, RowRouter::Make(table->info));
   CO_ASSIGN_OR_RETURN(KeyColumns keys, KeyColumnsOf(descriptor));
-  auto state = std::make_shared<State>(loop, cluster, table, std::move(options), std::move(router), std::move(keys), *targets);
+  auto state = std::make_shared<State>(loop, cluster, table, std::move(options), std::move(router),
+                                       std::move(keys), *targets);
   CO_RETURN_NOT_OK(co_await BatchSender::Start(state->sender));
   co_return std::unique_ptr<UpsertWriter>(new UpsertWriter(std::move(state)));
 }
@@ -164,11 +187,13 @@ io::Task<Status> UpsertWriter::Delete(std::shared_ptr<arrow::RecordBatch> keys) 
   return Put(state_, std::move(keys), /*remove=*/true);
 }
 
-io::Task<Status> UpsertWriter::Put(std::shared_ptr<State> state, std::shared_ptr<arrow::RecordBatch> rows, bool remove) {
+io::Task<Status> UpsertWriter::Put(std::shared_ptr<State> state,
+                                   std::shared_ptr<arrow::RecordBatch> rows, bool remove) {
   CO_ASSIGN_OR_RETURN(const std::vector<int> columns, state->ColumnsOf(*rows, remove));
   const bool whole_rows = columns.size() == state->schema().columns.size();
   std::vector<types::Column> expected;
-  for (const int column : columns) expected.push_back(state->schema().columns[static_cast<size_t>(column)]);
+  for (const int column : columns)
+    expected.push_back(state->schema().columns[static_cast<size_t>(column)]);
   // Of a row to be deleted only the key counts; the key encoder looks for its NULLs.
   if (remove) {
     for (types::Column& column : expected) column.type = column.type->WithNullable(true);
@@ -177,7 +202,8 @@ io::Task<Status> UpsertWriter::Put(std::shared_ptr<State> state, std::shared_ptr
   const std::vector<int> positions = state->PositionsIn(columns);
   CO_ASSIGN_OR_RETURN(const std::vector<RoutedRows> routed, state->router.Route(*rows, positions));
   std::vector<int> key_positions;
-  for (const int column : state->keys.columns) key_positions.push_back(positions[static_cast<size_t>(column)]);
+  for (const int column : state->keys.columns)
+    key_positions.push_back(positions[static_cast<size_t>(column)]);
   std::vector<std::string> keys;
   CO_RETURN_NOT_OK(state->keys.encoder.Encode(*rows, key_positions, &keys));
   std::vector<std::string> encoded;
@@ -191,9 +217,10 @@ io::Task<Status> UpsertWriter::Put(std::shared_ptr<State> state, std::shared_ptr
     CO_RETURN_NOT_OK(co_await BatchSender::WaitForRoom(state->sender));
     types::BucketId bucket{state->table->info.table_id, std::nullopt, group.bucket};
     if (!group.partition.empty()) {
-      CO_ASSIGN_OR_RETURN(const PartitionMetaPtr partition,
-                          co_await FindPartition(state->sender->loop(), state->cluster, state->table, group.partition,
-                                                 state->options.create_partitions && !remove));
+      CO_ASSIGN_OR_RETURN(
+          const PartitionMetaPtr partition,
+          co_await FindPartition(state->sender->loop(), state->cluster, state->table,
+                                 group.partition, state->options.create_partitions && !remove));
       bucket.partition_id = partition->partition_id;
     }
     for (const int64_t row : group.rows) {

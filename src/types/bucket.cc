@@ -9,7 +9,9 @@ namespace {
 
 uint32_t MixWord(uint32_t word) { return std::rotl(word * 0xcc9e2d51u, 15) * 0x1b873593u; }
 
-uint32_t MixHash(uint32_t hash, uint32_t mixed) { return std::rotl(hash ^ mixed, 13) * 5 + 0xe6546b64u; }
+uint32_t MixHash(uint32_t hash, uint32_t mixed) {
+  return std::rotl(hash ^ mixed, 13) * 5 + 0xe6546b64u;
+}
 
 uint32_t Finish(uint32_t hash) {
   hash = (hash ^ hash >> 16) * 0x85ebca6bu;
@@ -21,7 +23,8 @@ uint32_t Finish(uint32_t hash) {
 uint32_t HashWords(std::string_view bytes, uint32_t seed, std::string_view* tail) {
   uint32_t hash = seed;
   size_t at = 0;
-  for (; at + 4 <= bytes.size(); at += 4) hash = MixHash(hash, MixWord(LoadLe<uint32_t>(bytes.data() + at)));
+  for (; at + 4 <= bytes.size(); at += 4)
+    hash = MixHash(hash, MixWord(LoadLe<uint32_t>(bytes.data() + at)));
   *tail = bytes.substr(at);
   return hash;
 }
@@ -31,7 +34,8 @@ uint32_t Murmur3(std::string_view bytes) {
   std::string_view tail;
   uint32_t hash = HashWords(bytes, 0, &tail);
   uint32_t last = 0;
-  for (size_t i = 0; i < tail.size(); ++i) last |= static_cast<uint32_t>(static_cast<uint8_t>(tail[i])) << (8 * i);
+  for (size_t i = 0; i < tail.size(); ++i)
+    last |= static_cast<uint32_t>(static_cast<uint8_t>(tail[i])) << (8 * i);
   if (!tail.empty()) hash ^= MixWord(last);
   return Finish(hash ^ static_cast<uint32_t>(bytes.size()));
 }
@@ -49,14 +53,16 @@ int32_t PaimonHash(std::string_view bytes) {
   std::string_view tail;
   uint32_t hash = HashWords(bytes, 42, &tail);
   // Unlike the standard hash each byte of the tail is a word of its own, with its sign.
-  for (const char c : tail) hash = MixHash(hash, MixWord(static_cast<uint32_t>(int32_t{static_cast<int8_t>(c)})));
+  for (const char c : tail)
+    hash = MixHash(hash, MixWord(static_cast<uint32_t>(int32_t{static_cast<int8_t>(c)})));
   return static_cast<int32_t>(Finish(hash ^ static_cast<uint32_t>(bytes.size())));
 }
 
 int32_t BucketOf(std::string_view lake_format, std::string_view encoded_key, int32_t bucket_count) {
   CHECK(bucket_count > 0);
   if (lake_format == "paimon") return std::abs(PaimonHash(encoded_key) % bucket_count);
-  if (lake_format == "iceberg") return static_cast<int32_t>(Murmur3(encoded_key) & 0x7fffffff) % bucket_count;
+  if (lake_format == "iceberg")
+    return static_cast<int32_t>(Murmur3(encoded_key) & 0x7fffffff) % bucket_count;
   return FlussBucket(encoded_key, bucket_count);
 }
 

@@ -24,8 +24,10 @@ bool HasOffsets(const DataType& type) {
     case TypeKind::kString:
     case TypeKind::kBytes:
     case TypeKind::kArray:
-    case TypeKind::kMap: return true;
-    default: return false;
+    case TypeKind::kMap:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -35,8 +37,10 @@ bool StoredAsIs(TypeKind kind) {
     case TypeKind::kTimestamp:
     case TypeKind::kTimestampLtz:
     case TypeKind::kDecimal:
-    case TypeKind::kBoolean: return false;
-    default: return true;
+    case TypeKind::kBoolean:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -54,7 +58,9 @@ ColumnSink::ColumnSink(DataTypePtr type)
 }
 
 void ColumnSink::Reserve(int64_t rows) {
-  const size_t width = type_->kind() == TypeKind::kDecimal ? 16 : HasOffsets(*type_) ? 4 : layout_.width;
+  const size_t width = type_->kind() == TypeKind::kDecimal ? 16
+                       : HasOffsets(*type_)                ? 4
+                                                           : layout_.width;
   if (type_->kind() != TypeKind::kBinary) values_.reserve(static_cast<size_t>(rows + 1) * width);
   if (layout_.shape != Shape::kRow) return;
   for (ColumnSink& child : children_) child.Reserve(rows);
@@ -67,12 +73,23 @@ void ColumnSink::AppendPlaceholder() {
     return;
   }
   switch (type_->kind()) {
-    case TypeKind::kBoolean: values_.push_back(0); return;
-    case TypeKind::kDecimal: values_.append(16, '\0'); return;
-    case TypeKind::kBinary: values_.append(static_cast<size_t>(type_->length()), '\0'); return;
-    case TypeKind::kTime: values_.append(type_->precision() <= 3 ? 4 : 8, '\0'); return;
-    case TypeKind::kRow: break;
-    default: values_.append(layout_.width, '\0'); return;
+    case TypeKind::kBoolean:
+      values_.push_back(0);
+      return;
+    case TypeKind::kDecimal:
+      values_.append(16, '\0');
+      return;
+    case TypeKind::kBinary:
+      values_.append(static_cast<size_t>(type_->length()), '\0');
+      return;
+    case TypeKind::kTime:
+      values_.append(type_->precision() <= 3 ? 4 : 8, '\0');
+      return;
+    case TypeKind::kRow:
+      break;
+    default:
+      values_.append(layout_.width, '\0');
+      return;
   }
   for (ColumnSink& child : children_) {
     if (child.type_->nullable()) {
@@ -96,9 +113,12 @@ void ColumnSink::AppendConverted(uint64_t bits) {
   switch (type_->kind()) {
     case TypeKind::kTime: {
       const auto ms = static_cast<int64_t>(static_cast<int32_t>(bits));
-      if (type_->precision() == 0) AppendLe(&values_, static_cast<int32_t>(ms / 1000));
-      else if (type_->precision() <= 3) AppendLe(&values_, static_cast<int32_t>(ms));
-      else AppendLe<int64_t>(&values_, ms * (type_->precision() <= 6 ? 1000 : 1000000));
+      if (type_->precision() == 0)
+        AppendLe(&values_, static_cast<int32_t>(ms / 1000));
+      else if (type_->precision() <= 3)
+        AppendLe(&values_, static_cast<int32_t>(ms));
+      else
+        AppendLe<int64_t>(&values_, ms * (type_->precision() <= 6 ? 1000 : 1000000));
       break;
     }
     case TypeKind::kTimestamp:
@@ -111,8 +131,11 @@ void ColumnSink::AppendConverted(uint64_t bits) {
       AppendLe(&values_, bits);
       AppendLe(&values_, static_cast<int64_t>(bits) < 0 ? ~uint64_t{0} : uint64_t{0});
       break;
-    case TypeKind::kBoolean: values_.push_back(bits != 0 ? 1 : 0); break;
-    default: CHECK(false && "stored as it is");
+    case TypeKind::kBoolean:
+      values_.push_back(bits != 0 ? 1 : 0);
+      break;
+    default:
+      CHECK(false && "stored as it is");
   }
   AppendValid();
 }
@@ -120,7 +143,9 @@ void ColumnSink::AppendConverted(uint64_t bits) {
 Status ColumnSink::AppendBytes(std::string_view bytes) {
   if (type_->kind() == TypeKind::kBinary) {
     const auto size = static_cast<size_t>(type_->length());
-    if (bytes.size() > size) return Corrupt("value is longer than its type type=", type_->ToString(), " size_bytes=", bytes.size());
+    if (bytes.size() > size)
+      return Corrupt("value is longer than its type type=", type_->ToString(),
+                     " size_bytes=", bytes.size());
     values_.append(bytes);
     values_.append(size - bytes.size(), '\0');
   } else {
@@ -135,7 +160,8 @@ Status ColumnSink::AppendBytes(std::string_view bytes) {
 Status ColumnSink::AppendTime(TimePair time) {
   const int64_t units_per_ms = type_->precision() <= 6 ? 1000 : 1000000;
   int64_t units = 0;
-  if (time.nanos < 0 || time.nanos > 999999 || __builtin_mul_overflow(time.ms, units_per_ms, &units) ||
+  if (time.nanos < 0 || time.nanos > 999999 ||
+      __builtin_mul_overflow(time.ms, units_per_ms, &units) ||
       __builtin_add_overflow(units, time.nanos / (1000000 / units_per_ms), &units)) {
     return Corrupt("timestamp is out of range ms=", time.ms, " nanos=", time.nanos);
   }
@@ -169,7 +195,8 @@ Result<std::shared_ptr<arrow::ArrayData>> ColumnSink::Finish() {
   } else if (layout_.shape != Shape::kRow) {
     buffers.push_back(arrow::Buffer::FromString(std::move(values_)));
   }
-  if (HasOffsets(*type_) && layout_.shape == Shape::kBytes) buffers.push_back(arrow::Buffer::FromString(std::move(bytes_)));
+  if (HasOffsets(*type_) && layout_.shape == Shape::kBytes)
+    buffers.push_back(arrow::Buffer::FromString(std::move(bytes_)));
   auto arrow_type = type_->ToArrow();
   std::vector<std::shared_ptr<arrow::ArrayData>> children;
   for (ColumnSink& child : children_) {
@@ -181,7 +208,8 @@ Result<std::shared_ptr<arrow::ArrayData>> ColumnSink::Finish() {
     const auto& entries_type = static_cast<const arrow::MapType&>(*arrow_type).value_type();
     children = {arrow::ArrayData::Make(entries_type, entries, {nullptr}, std::move(children), 0)};
   }
-  return arrow::ArrayData::Make(std::move(arrow_type), length_, std::move(buffers), std::move(children), nulls_);
+  return arrow::ArrayData::Make(std::move(arrow_type), length_, std::move(buffers),
+                                std::move(children), nulls_);
 }
 
 std::vector<ColumnSink> MakeSinks(const std::vector<DataTypePtr>& types, int64_t rows) {
@@ -192,7 +220,8 @@ std::vector<ColumnSink> MakeSinks(const std::vector<DataTypePtr>& types, int64_t
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> FinishSinks(const std::vector<DataTypePtr>& types,
-                                                        std::vector<ColumnSink> sinks, int64_t rows) {
+                                                        std::vector<ColumnSink> sinks,
+                                                        int64_t rows) {
   arrow::FieldVector fields;
   std::vector<std::shared_ptr<arrow::ArrayData>> columns;
   for (size_t i = 0; i < sinks.size(); ++i) {

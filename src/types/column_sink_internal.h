@@ -8,7 +8,8 @@
 
 namespace sluice::types {
 
-/// Builds one Arrow column value by value from the units of the row layouts; the counterpart of ColumnView.
+/// Builds one Arrow column value by value from the units of the row layouts; the counterpart of
+/// ColumnView.
 class ColumnSink {
  public:
   explicit ColumnSink(DataTypePtr type);
@@ -28,7 +29,8 @@ class ColumnSink {
     values_.append(raw, layout_.width);
     AppendValid();
   }
-  /// Errors: kCorruptRecord when the bytes are longer than a BINARY(n); shorter ones are padded with zeros.
+  /// Errors: kCorruptRecord when the bytes are longer than a BINARY(n); shorter ones are padded
+  /// with zeros.
   Status AppendBytes(std::string_view bytes);
   /// Errors: kCorruptRecord when the time is beyond what the Arrow unit can hold.
   Status AppendTime(TimePair time);
@@ -50,7 +52,7 @@ class ColumnSink {
 
   DataTypePtr type_;
   ValueLayout layout_;
-  bool stored_as_is_;   // Arrow holds the bits as rows do.
+  bool stored_as_is_;  // Arrow holds the bits as rows do.
   int64_t length_ = 0;
   int64_t nulls_ = 0;
   std::string valid_;   // One byte per row, empty while there is no NULL.
@@ -62,6 +64,7 @@ class ColumnSink {
 /// Make a sink per type and, at the end, a batch with columns named f0, f1, ….
 std::vector<ColumnSink> MakeSinks(const std::vector<DataTypePtr>& types, int64_t rows);
 Result<std::shared_ptr<arrow::RecordBatch>> FinishSinks(const std::vector<DataTypePtr>& types,
-                                                        std::vector<ColumnSink> sinks, int64_t rows);
+                                                        std::vector<ColumnSink> sinks,
+                                                        int64_t rows);
 
 }  // namespace sluice::types

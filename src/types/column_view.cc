@@ -18,7 +18,8 @@ const char* BufferAt(const arrow::ArrayData& data, size_t index) {
 
 }  // namespace
 
-Result<ColumnView> ColumnView::Make(const DataType& type, const arrow::ArrayData& data, int64_t base) {
+Result<ColumnView> ColumnView::Make(const DataType& type, const arrow::ArrayData& data,
+                                    int64_t base) {
   ColumnView view;
   view.layout_ = LayoutOf(type);
   view.offset_ = data.offset + base;
@@ -32,10 +33,17 @@ Result<ColumnView> ColumnView::Make(const DataType& type, const arrow::ArrayData
 
 void ColumnView::SetUnit(int unit) {
   switch (unit) {
-    case arrow::TimeUnit::SECOND: ms_per_unit_ = 1000; break;
-    case arrow::TimeUnit::MILLI: break;
-    case arrow::TimeUnit::MICRO: units_per_ms_ = 1000; break;
-    case arrow::TimeUnit::NANO: units_per_ms_ = 1000000; break;
+    case arrow::TimeUnit::SECOND:
+      ms_per_unit_ = 1000;
+      break;
+    case arrow::TimeUnit::MILLI:
+      break;
+    case arrow::TimeUnit::MICRO:
+      units_per_ms_ = 1000;
+      break;
+    case arrow::TimeUnit::NANO:
+      units_per_ms_ = 1000000;
+      break;
   }
 }
 
@@ -49,14 +57,30 @@ Status ColumnView::SetSource(const DataType& type, const arrow::ArrayData& data)
   bool known = is(arrow::Type::NA);
   if (known) return Status::OK();
   switch (type.kind()) {
-    case TypeKind::kBoolean: known = fits(is(arrow::Type::BOOL), Source::kBool); break;
-    case TypeKind::kTinyInt: known = fits(is(arrow::Type::INT8), Source::kInt8); break;
-    case TypeKind::kSmallInt: known = fits(is(arrow::Type::INT16), Source::kInt16); break;
-    case TypeKind::kInteger: known = fits(is(arrow::Type::INT32), Source::kInt32); break;
-    case TypeKind::kDate: known = fits(is(arrow::Type::DATE32), Source::kInt32); break;
-    case TypeKind::kBigInt: known = fits(is(arrow::Type::INT64), Source::kInt64); break;
-    case TypeKind::kFloat: known = fits(is(arrow::Type::FLOAT), Source::kFloat); break;
-    case TypeKind::kDouble: known = fits(is(arrow::Type::DOUBLE), Source::kDouble); break;
+    case TypeKind::kBoolean:
+      known = fits(is(arrow::Type::BOOL), Source::kBool);
+      break;
+    case TypeKind::kTinyInt:
+      known = fits(is(arrow::Type::INT8), Source::kInt8);
+      break;
+    case TypeKind::kSmallInt:
+      known = fits(is(arrow::Type::INT16), Source::kInt16);
+      break;
+    case TypeKind::kInteger:
+      known = fits(is(arrow::Type::INT32), Source::kInt32);
+      break;
+    case TypeKind::kDate:
+      known = fits(is(arrow::Type::DATE32), Source::kInt32);
+      break;
+    case TypeKind::kBigInt:
+      known = fits(is(arrow::Type::INT64), Source::kInt64);
+      break;
+    case TypeKind::kFloat:
+      known = fits(is(arrow::Type::FLOAT), Source::kFloat);
+      break;
+    case TypeKind::kDouble:
+      known = fits(is(arrow::Type::DOUBLE), Source::kDouble);
+      break;
     case TypeKind::kTime:
       known = fits(is(arrow::Type::TIME32) || is(arrow::Type::TIME64), Source::kTime);
       if (!known) break;
@@ -74,7 +98,9 @@ Status ColumnView::SetSource(const DataType& type, const arrow::ArrayData& data)
       break;
     }
     case TypeKind::kChar:
-    case TypeKind::kString: known = fits(is(arrow::Type::STRING) || is(arrow::Type::BINARY), Source::kBytes); break;
+    case TypeKind::kString:
+      known = fits(is(arrow::Type::STRING) || is(arrow::Type::BINARY), Source::kBytes);
+      break;
     case TypeKind::kBytes:
     case TypeKind::kBinary:
       known = fits(is(arrow::Type::BINARY), Source::kBytes);
@@ -83,21 +109,28 @@ Status ColumnView::SetSource(const DataType& type, const arrow::ArrayData& data)
         value_bytes_ = static_cast<const arrow::FixedSizeBinaryType&>(arrow_type).byte_width();
       }
       break;
-    case TypeKind::kArray: known = fits(is(arrow::Type::LIST), Source::kNested); break;
-    case TypeKind::kMap: known = fits(is(arrow::Type::MAP), Source::kNested); break;
+    case TypeKind::kArray:
+      known = fits(is(arrow::Type::LIST), Source::kNested);
+      break;
+    case TypeKind::kMap:
+      known = fits(is(arrow::Type::MAP), Source::kNested);
+      break;
     case TypeKind::kRow:
-      known = fits(is(arrow::Type::STRUCT), Source::kNested) && data.child_data.size() == type.fields().size();
+      known = fits(is(arrow::Type::STRUCT), Source::kNested) &&
+              data.child_data.size() == type.fields().size();
       break;
   }
   if (!known) {
-    return Error(ErrorCode::kInvalidTable, "arrow column does not fit its type type=", type.ToString(),
+    return Error(ErrorCode::kInvalidTable,
+                 "arrow column does not fit its type type=", type.ToString(),
                  " arrow=", arrow_type.ToString());
   }
   return source_ == Source::kNested ? SetChildren(type, data) : Status::OK();
 }
 
 Status ColumnView::SetChildren(const DataType& type, const arrow::ArrayData& data) {
-  const auto add = [this](const DataType& child_type, const arrow::ArrayData& child, int64_t base) -> Status {
+  const auto add = [this](const DataType& child_type, const arrow::ArrayData& child,
+                          int64_t base) -> Status {
     ASSIGN_OR_RAISE(ColumnView view, Make(child_type, child, base));
     children_.push_back(std::move(view));
     return Status::OK();
@@ -117,36 +150,50 @@ Status ColumnView::SetChildren(const DataType& type, const arrow::ArrayData& dat
 uint64_t ColumnView::OtherBits(int64_t row) const {
   const int64_t at = row + offset_;
   switch (source_) {
-    case Source::kBool: return static_cast<uint8_t>(values_[at >> 3]) >> (at & 7) & 1;
-    case Source::kInt8: return static_cast<uint64_t>(int64_t{static_cast<int8_t>(values_[at])});
-    case Source::kInt16: return static_cast<uint64_t>(int64_t{LoadLe<int16_t>(values_ + at * 2)});
+    case Source::kBool:
+      return static_cast<uint8_t>(values_[at >> 3]) >> (at & 7) & 1;
+    case Source::kInt8:
+      return static_cast<uint64_t>(int64_t{static_cast<int8_t>(values_[at])});
+    case Source::kInt16:
+      return static_cast<uint64_t>(int64_t{LoadLe<int16_t>(values_ + at * 2)});
     // Java writes one pattern for all NaNs, and keys must not differ by it.
-    case Source::kFloat: return std::isnan(LoadLe<float>(values_ + at * 4)) ? 0x7fc00000u : LoadLe<uint32_t>(values_ + at * 4);
+    case Source::kFloat:
+      return std::isnan(LoadLe<float>(values_ + at * 4)) ? 0x7fc00000u
+                                                         : LoadLe<uint32_t>(values_ + at * 4);
     case Source::kDouble:
-      return std::isnan(LoadLe<double>(values_ + at * 8)) ? 0x7ff8000000000000u : LoadLe<uint64_t>(values_ + at * 8);
+      return std::isnan(LoadLe<double>(values_ + at * 8)) ? 0x7ff8000000000000u
+                                                          : LoadLe<uint64_t>(values_ + at * 8);
     case Source::kTime: {
-      const int64_t value = value_bytes_ == 4 ? LoadLe<int32_t>(values_ + at * 4) : LoadLe<int64_t>(values_ + at * 8);
+      const int64_t value =
+          value_bytes_ == 4 ? LoadLe<int32_t>(values_ + at * 4) : LoadLe<int64_t>(values_ + at * 8);
       return static_cast<uint64_t>(value * ms_per_unit_ / units_per_ms_);
     }
-    case Source::kTimestamp: return static_cast<uint64_t>(Time(row).ms);
-    case Source::kDecimal: return LoadLe<uint64_t>(values_ + at * 16);  // Its high half only repeats the sign.
-    default: return 0;
+    case Source::kTimestamp:
+      return static_cast<uint64_t>(Time(row).ms);
+    case Source::kDecimal:
+      return LoadLe<uint64_t>(values_ + at * 16);  // Its high half only repeats the sign.
+    default:
+      return 0;
   }
 }
 
 std::string_view ColumnView::Bytes(int64_t row) const {
   const int64_t at = row + offset_;
-  if (source_ == Source::kFixedBytes) return {values_ + at * value_bytes_, static_cast<size_t>(value_bytes_)};
+  if (source_ == Source::kFixedBytes)
+    return {values_ + at * value_bytes_, static_cast<size_t>(value_bytes_)};
   const auto from = LoadLe<int32_t>(values_ + at * 4);
   const auto to = LoadLe<int32_t>(values_ + at * 4 + 4);
-  return bytes_ == nullptr ? std::string_view() : std::string_view(bytes_ + from, static_cast<size_t>(to - from));
+  return bytes_ == nullptr ? std::string_view()
+                           : std::string_view(bytes_ + from, static_cast<size_t>(to - from));
 }
 
 TimePair ColumnView::Time(int64_t row) const {
   const auto value = LoadLe<int64_t>(values_ + (row + offset_) * 8);
   if (units_per_ms_ == 1) {
     // Seconds beyond the range of milliseconds wrap, as they do in Java.
-    return {static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(ms_per_unit_)), 0};
+    return {
+        static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(ms_per_unit_)),
+        0};
   }
   const int64_t ms = FloorDiv(value, units_per_ms_);
   return {ms, static_cast<int32_t>((value - ms * units_per_ms_) * (1000000 / units_per_ms_))};
@@ -172,10 +219,12 @@ ColumnView::Range ColumnView::Elements(int64_t row) const {
   return {LoadLe<int32_t>(at), LoadLe<int32_t>(at + 4)};
 }
 
-Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types, const arrow::RecordBatch& batch,
+Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types,
+                                            const arrow::RecordBatch& batch,
                                             std::span<const int> positions) {
   if (positions.size() != types.size()) {
-    return Error(ErrorCode::kInvalidTable, "another number of columns expected=", types.size(), " got=", positions.size());
+    return Error(ErrorCode::kInvalidTable, "another number of columns expected=", types.size(),
+                 " got=", positions.size());
   }
   std::vector<ColumnView> views;
   views.reserve(types.size());
@@ -184,13 +233,15 @@ Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& type
       return Error(ErrorCode::kInvalidTable, "batch has no such column position=", positions[i]);
     }
     auto view = ColumnView::Make(*types[i], *batch.column_data(positions[i]));
-    if (!view.ok()) return view.status().WithMessage(view.status().message(), " position=", positions[i]);
+    if (!view.ok())
+      return view.status().WithMessage(view.status().message(), " position=", positions[i]);
     views.push_back(std::move(view).ValueUnsafe());
   }
   return views;
 }
 
-Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types, const arrow::RecordBatch& batch) {
+Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types,
+                                            const arrow::RecordBatch& batch) {
   std::vector<int> positions(static_cast<size_t>(batch.num_columns()));
   std::iota(positions.begin(), positions.end(), 0);
   return ViewColumns(types, batch, positions);

@@ -14,13 +14,15 @@ struct TimePair {
   int32_t nanos;
 };
 
-/// Reads one Arrow column value by value in the units of the row layouts, by raw pointers set up once per batch.
+/// Reads one Arrow column value by value in the units of the row layouts, by raw pointers set up
+/// once per batch.
 ///
 /// Lifetime: borrows the array and its type.
 class ColumnView {
  public:
   /// Errors: kInvalidTable when the array's Arrow type does not hold values of `type`.
-  static Result<ColumnView> Make(const DataType& type, const arrow::ArrayData& data, int64_t base = 0);
+  static Result<ColumnView> Make(const DataType& type, const arrow::ArrayData& data,
+                                 int64_t base = 0);
 
   const ValueLayout& layout() const { return layout_; }
   bool IsNull(int64_t row) const {
@@ -32,7 +34,8 @@ class ColumnView {
   /// kFixed: the value's bits, sign-extended where it has a sign.
   uint64_t Bits(int64_t row) const {
     // The most frequent kinds need no call.
-    if (source_ == Source::kInt32) return static_cast<uint64_t>(int64_t{LoadLe<int32_t>(values_ + (row + offset_) * 4)});
+    if (source_ == Source::kInt32)
+      return static_cast<uint64_t>(int64_t{LoadLe<int32_t>(values_ + (row + offset_) * 4)});
     if (source_ == Source::kInt64) return LoadLe<uint64_t>(values_ + (row + offset_) * 8);
     return OtherBits(row);
   }
@@ -51,7 +54,19 @@ class ColumnView {
 
  private:
   enum class Source : uint8_t {
-    kNull, kBool, kInt8, kInt16, kInt32, kInt64, kFloat, kDouble, kTime, kTimestamp, kDecimal, kBytes, kFixedBytes,
+    kNull,
+    kBool,
+    kInt8,
+    kInt16,
+    kInt32,
+    kInt64,
+    kFloat,
+    kDouble,
+    kTime,
+    kTimestamp,
+    kDecimal,
+    kBytes,
+    kFixedBytes,
     kNested,
   };
   uint64_t OtherBits(int64_t row) const;
@@ -62,19 +77,22 @@ class ColumnView {
   ValueLayout layout_{Shape::kFixed};
   Source source_ = Source::kNull;
   const uint8_t* validity_ = nullptr;
-  const char* values_ = nullptr;      // Buffer of the values, or of the offsets of variable ones.
-  const char* bytes_ = nullptr;       // Buffer that offsets point into.
-  int64_t offset_ = 0;                // Added to each position asked for.
-  int32_t value_bytes_ = 0;           // Width of TIME and of fixed bytes.
-  int64_t units_per_ms_ = 1;          // TIME, TIMESTAMP of a unit of at least milliseconds,
-  int64_t ms_per_unit_ = 1;           // or of seconds.
+  const char* values_ = nullptr;  // Buffer of the values, or of the offsets of variable ones.
+  const char* bytes_ = nullptr;   // Buffer that offsets point into.
+  int64_t offset_ = 0;            // Added to each position asked for.
+  int32_t value_bytes_ = 0;       // Width of TIME and of fixed bytes.
+  int64_t units_per_ms_ = 1;      // TIME, TIMESTAMP of a unit of at least milliseconds,
+  int64_t ms_per_unit_ = 1;       // or of seconds.
   std::vector<ColumnView> children_;
 };
 
-/// Views of the columns of a batch. Errors: kInvalidTable naming the position of the column that does not fit.
-Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types, const arrow::RecordBatch& batch,
+/// Views of the columns of a batch. Errors: kInvalidTable naming the position of the column that
+/// does not fit.
+Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types,
+                                            const arrow::RecordBatch& batch,
                                             std::span<const int> positions);
 /// All columns in order.
-Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types, const arrow::RecordBatch& batch);
+Result<std::vector<ColumnView>> ViewColumns(const std::vector<DataTypePtr>& types,
+                                            const arrow::RecordBatch& batch);
 
 }  // namespace sluice::types

@@ -6,7 +6,9 @@
 
 namespace sluice::types {
 
-DataTypePtr DataType::Of(TypeKind kind, bool nullable) { return DataTypeBuilder(kind, nullable).Build(); }
+DataTypePtr DataType::Of(TypeKind kind, bool nullable) {
+  return DataTypeBuilder(kind, nullable).Build();
+}
 
 DataTypePtr DataType::Char(int32_t length, bool nullable) {
   return DataTypeBuilder(TypeKind::kChar, nullable).Length(length).Build();
@@ -37,14 +39,19 @@ DataTypePtr DataType::Array(DataTypePtr element, bool nullable) {
 }
 
 DataTypePtr DataType::Map(DataTypePtr key, DataTypePtr value, bool nullable) {
-  return DataTypeBuilder(TypeKind::kMap, nullable).Child(std::move(key)).Child(std::move(value)).Build();
+  return DataTypeBuilder(TypeKind::kMap, nullable)
+      .Child(std::move(key))
+      .Child(std::move(value))
+      .Build();
 }
 
 DataTypePtr DataType::Row(std::vector<RowField> fields, bool nullable) {
   return DataTypeBuilder(TypeKind::kRow, nullable).Fields(std::move(fields)).Build();
 }
 
-DataTypePtr DataType::WithNullable(bool nullable) const { return DataTypeBuilder(*this).Nullable(nullable).Build(); }
+DataTypePtr DataType::WithNullable(bool nullable) const {
+  return DataTypeBuilder(*this).Nullable(nullable).Build();
+}
 
 bool DataType::Equals(const DataType& other) const {
   if (kind_ != other.kind_ || nullable_ != other.nullable_ || length_ != other.length_ ||
@@ -61,7 +68,9 @@ bool DataType::Equals(const DataType& other) const {
 
 namespace {
 
-std::string WithNumber(const char* name, int32_t number) { return std::string(name) + "(" + std::to_string(number) + ")"; }
+std::string WithNumber(const char* name, int32_t number) {
+  return std::string(name) + "(" + std::to_string(number) + ")";
+}
 
 std::string RowText(const DataType& type) {
   std::string text = "ROW<";
@@ -80,26 +89,45 @@ std::string RowText(const DataType& type) {
 
 std::string BareText(const DataType& type) {
   switch (type.kind()) {
-    case TypeKind::kChar: return WithNumber("CHAR", type.length());
-    case TypeKind::kString: return "STRING";
-    case TypeKind::kBoolean: return "BOOLEAN";
-    case TypeKind::kBinary: return WithNumber("BINARY", type.length());
-    case TypeKind::kBytes: return "BYTES";
+    case TypeKind::kChar:
+      return WithNumber("CHAR", type.length());
+    case TypeKind::kString:
+      return "STRING";
+    case TypeKind::kBoolean:
+      return "BOOLEAN";
+    case TypeKind::kBinary:
+      return WithNumber("BINARY", type.length());
+    case TypeKind::kBytes:
+      return "BYTES";
     case TypeKind::kDecimal:
-      return "DECIMAL(" + std::to_string(type.precision()) + ", " + std::to_string(type.scale()) + ")";
-    case TypeKind::kTinyInt: return "TINYINT";
-    case TypeKind::kSmallInt: return "SMALLINT";
-    case TypeKind::kInteger: return "INT";
-    case TypeKind::kBigInt: return "BIGINT";
-    case TypeKind::kFloat: return "FLOAT";
-    case TypeKind::kDouble: return "DOUBLE";
-    case TypeKind::kDate: return "DATE";
-    case TypeKind::kTime: return WithNumber("TIME", type.precision());
-    case TypeKind::kTimestamp: return WithNumber("TIMESTAMP", type.precision());
-    case TypeKind::kTimestampLtz: return WithNumber("TIMESTAMP_LTZ", type.precision());
-    case TypeKind::kArray: return "ARRAY<" + type.element()->ToString() + ">";
-    case TypeKind::kMap: return "MAP<" + type.key()->ToString() + ", " + type.value()->ToString() + ">";
-    case TypeKind::kRow: return RowText(type);
+      return "DECIMAL(" + std::to_string(type.precision()) + ", " + std::to_string(type.scale()) +
+             ")";
+    case TypeKind::kTinyInt:
+      return "TINYINT";
+    case TypeKind::kSmallInt:
+      return "SMALLINT";
+    case TypeKind::kInteger:
+      return "INT";
+    case TypeKind::kBigInt:
+      return "BIGINT";
+    case TypeKind::kFloat:
+      return "FLOAT";
+    case TypeKind::kDouble:
+      return "DOUBLE";
+    case TypeKind::kDate:
+      return "DATE";
+    case TypeKind::kTime:
+      return WithNumber("TIME", type.precision());
+    case TypeKind::kTimestamp:
+      return WithNumber("TIMESTAMP", type.precision());
+    case TypeKind::kTimestampLtz:
+      return WithNumber("TIMESTAMP_LTZ", type.precision());
+    case TypeKind::kArray:
+      return "ARRAY<" + type.element()->ToString() + ">";
+    case TypeKind::kMap:
+      return "MAP<" + type.key()->ToString() + ", " + type.value()->ToString() + ">";
+    case TypeKind::kRow:
+      return RowText(type);
   }
   return "";
 }
@@ -116,7 +144,8 @@ std::shared_ptr<arrow::Field> FieldOf(const char* name, const DataType& type) {
 
 std::shared_ptr<arrow::DataType> StructOf(const DataType& type) {
   arrow::FieldVector fields;
-  for (const RowField& field : type.fields()) fields.push_back(FieldOf(field.name.c_str(), *field.type));
+  for (const RowField& field : type.fields())
+    fields.push_back(FieldOf(field.name.c_str(), *field.type));
   return arrow::struct_(std::move(fields));
 }
 
@@ -127,26 +156,43 @@ std::string DataType::ToString() const { return BareText(*this) + (nullable_ ? "
 std::shared_ptr<arrow::DataType> DataType::ToArrow() const {
   switch (kind_) {
     case TypeKind::kChar:
-    case TypeKind::kString: return arrow::utf8();
-    case TypeKind::kBoolean: return arrow::boolean();
-    case TypeKind::kBinary: return arrow::fixed_size_binary(length_);
-    case TypeKind::kBytes: return arrow::binary();
-    case TypeKind::kDecimal: return arrow::decimal128(precision_, scale_);
-    case TypeKind::kTinyInt: return arrow::int8();
-    case TypeKind::kSmallInt: return arrow::int16();
-    case TypeKind::kInteger: return arrow::int32();
-    case TypeKind::kBigInt: return arrow::int64();
-    case TypeKind::kFloat: return arrow::float32();
-    case TypeKind::kDouble: return arrow::float64();
-    case TypeKind::kDate: return arrow::date32();
+    case TypeKind::kString:
+      return arrow::utf8();
+    case TypeKind::kBoolean:
+      return arrow::boolean();
+    case TypeKind::kBinary:
+      return arrow::fixed_size_binary(length_);
+    case TypeKind::kBytes:
+      return arrow::binary();
+    case TypeKind::kDecimal:
+      return arrow::decimal128(precision_, scale_);
+    case TypeKind::kTinyInt:
+      return arrow::int8();
+    case TypeKind::kSmallInt:
+      return arrow::int16();
+    case TypeKind::kInteger:
+      return arrow::int32();
+    case TypeKind::kBigInt:
+      return arrow::int64();
+    case TypeKind::kFloat:
+      return arrow::float32();
+    case TypeKind::kDouble:
+      return arrow::float64();
+    case TypeKind::kDate:
+      return arrow::date32();
     case TypeKind::kTime:
-      return precision_ <= 3 ? arrow::time32(UnitOf(precision_)) : arrow::time64(UnitOf(precision_));
+      return precision_ <= 3 ? arrow::time32(UnitOf(precision_))
+                             : arrow::time64(UnitOf(precision_));
     case TypeKind::kTimestamp:
-    case TypeKind::kTimestampLtz: return arrow::timestamp(UnitOf(precision_));
-    case TypeKind::kArray: return arrow::list(FieldOf("element", *element()));
+    case TypeKind::kTimestampLtz:
+      return arrow::timestamp(UnitOf(precision_));
+    case TypeKind::kArray:
+      return arrow::list(FieldOf("element", *element()));
     // Arrow knows no NULL keys; Java's layout has the same buffers either way.
-    case TypeKind::kMap: return arrow::map(key()->ToArrow(), FieldOf("value", *value()));
-    case TypeKind::kRow: return StructOf(*this);
+    case TypeKind::kMap:
+      return arrow::map(key()->ToArrow(), FieldOf("value", *value()));
+    case TypeKind::kRow:
+      return StructOf(*this);
   }
   return nullptr;
 }

@@ -12,8 +12,25 @@
 namespace sluice::types {
 
 enum class TypeKind : uint8_t {
-  kChar, kString, kBoolean, kBinary, kBytes, kDecimal, kTinyInt, kSmallInt, kInteger, kBigInt, kFloat, kDouble,
-  kDate, kTime, kTimestamp, kTimestampLtz, kArray, kMap, kRow,
+  kChar,
+  kString,
+  kBoolean,
+  kBinary,
+  kBytes,
+  kDecimal,
+  kTinyInt,
+  kSmallInt,
+  kInteger,
+  kBigInt,
+  kFloat,
+  kDouble,
+  kDate,
+  kTime,
+  kTimestamp,
+  kTimestampLtz,
+  kArray,
+  kMap,
+  kRow,
 };
 
 class DataType;
@@ -47,9 +64,9 @@ class DataType {
   int32_t length() const { return length_; }        ///< CHAR, BINARY.
   int32_t precision() const { return precision_; }  ///< DECIMAL 1–38, TIME and TIMESTAMP(_LTZ) 0–9.
   int32_t scale() const { return scale_; }          ///< DECIMAL.
-  const DataTypePtr& element() const { return children_[0]; }  ///< ARRAY.
-  const DataTypePtr& key() const { return children_[0]; }      ///< MAP.
-  const DataTypePtr& value() const { return children_[1]; }    ///< MAP.
+  const DataTypePtr& element() const { return children_[0]; }      ///< ARRAY.
+  const DataTypePtr& key() const { return children_[0]; }          ///< MAP.
+  const DataTypePtr& value() const { return children_[1]; }        ///< MAP.
   const std::vector<RowField>& fields() const { return fields_; }  ///< ROW.
 
   DataTypePtr WithNullable(bool nullable) const;
@@ -62,7 +79,8 @@ class DataType {
   std::string ToJson() const;
   static Result<DataTypePtr> FromJson(std::string_view json);
 
-  /// The Arrow type of a log batch's column. Time-zone free; TIME and TIMESTAMP units follow the precision.
+  /// The Arrow type of a log batch's column. Time-zone free; TIME and TIMESTAMP units follow the
+  /// precision.
   std::shared_ptr<arrow::DataType> ToArrow() const;
 
  private:

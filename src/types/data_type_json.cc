@@ -50,7 +50,8 @@ Result<int32_t> Number(const Json& json, const char* key, int32_t low, int32_t h
   ASSIGN_OR_RAISE(const std::optional<int32_t> value, IntMember(json, key, kCode));
   if (!value) return Error(kCode, "data type lacks a member member=", key);
   if (*value < low || *value > high) {
-    return Error(kCode, "data type is out of range member=", key, " value=", *value, " low=", low, " high=", high);
+    return Error(kCode, "data type is out of range member=", key, " value=", *value, " low=", low,
+                 " high=", high);
   }
   return *value;
 }
@@ -68,7 +69,8 @@ Result<RowField> ReadField(const Json& json, int depth) {
   ASSIGN_OR_RAISE(auto type, Child(json, "field_type", depth));
   ASSIGN_OR_RAISE(auto description, TextMember(json, "description", kCode));
   ASSIGN_OR_RAISE(const auto id, IntMember(json, "field_id", kCode));
-  return RowField{*std::move(name), std::move(type), std::move(description).value_or(""), id.value_or(-1)};
+  return RowField{*std::move(name), std::move(type), std::move(description).value_or(""),
+                  id.value_or(-1)};
 }
 
 Result<std::vector<RowField>> ReadFields(const Json& json, int depth) {
@@ -115,7 +117,8 @@ Result<DataTypePtr> ReadKind(TypeKind kind, bool nullable, const Json& json, int
       ASSIGN_OR_RAISE(auto fields, ReadFields(json, depth));
       return DataType::Row(std::move(fields), nullable);
     }
-    default: return DataType::Of(kind, nullable);
+    default:
+      return DataType::Of(kind, nullable);
   }
 }
 
@@ -125,7 +128,8 @@ Result<DataTypePtr> ReadType(const Json& json, int depth) {
   ASSIGN_OR_RAISE(const auto name, TextMember(json, "type", kCode));
   if (!name) return Error(kCode, "data type lacks its type");
   ASSIGN_OR_RAISE(const auto nullable, BoolMember(json, "nullable", kCode));
-  const auto* known = std::ranges::find_if(kKindNames, [&](const KindName& kind) { return *name == kind.name; });
+  const auto* known =
+      std::ranges::find_if(kKindNames, [&](const KindName& kind) { return *name == kind.name; });
   if (known == std::end(kKindNames)) return Error(kCode, "unknown data type type=", *name);
   return ReadKind(known->kind, nullable.value_or(true), json, depth);
 }
@@ -138,15 +142,21 @@ Json TypeToJson(const DataType& type) {
   if (!type.nullable()) json["nullable"] = false;
   switch (type.kind()) {
     case TypeKind::kChar:
-    case TypeKind::kBinary: json["length"] = type.length(); break;
+    case TypeKind::kBinary:
+      json["length"] = type.length();
+      break;
     case TypeKind::kDecimal:
       json["precision"] = type.precision();
       json["scale"] = type.scale();
       break;
     case TypeKind::kTime:
     case TypeKind::kTimestamp:
-    case TypeKind::kTimestampLtz: json["precision"] = type.precision(); break;
-    case TypeKind::kArray: json["element_type"] = TypeToJson(*type.element()); break;
+    case TypeKind::kTimestampLtz:
+      json["precision"] = type.precision();
+      break;
+    case TypeKind::kArray:
+      json["element_type"] = TypeToJson(*type.element());
+      break;
     case TypeKind::kMap:
       json["key_type"] = TypeToJson(*type.key());
       json["value_type"] = TypeToJson(*type.value());
@@ -155,7 +165,8 @@ Json TypeToJson(const DataType& type) {
       json["fields"] = Json::array();
       for (const RowField& field : type.fields()) json["fields"].push_back(FieldToJson(field));
       break;
-    default: break;
+    default:
+      break;
   }
   return json;
 }

@@ -26,8 +26,12 @@ struct BucketId {
   std::string ToString() const;
 };
 
-inline std::ostream& operator<<(std::ostream& out, const TablePath& path) { return out << path.ToString(); }
-inline std::ostream& operator<<(std::ostream& out, const BucketId& id) { return out << id.ToString(); }
+inline std::ostream& operator<<(std::ostream& out, const TablePath& path) {
+  return out << path.ToString();
+}
+inline std::ostream& operator<<(std::ostream& out, const BucketId& id) {
+  return out << id.ToString();
+}
 
 }  // namespace sluice::types
 

@@ -34,7 +34,8 @@ Result<std::optional<std::string>> TextMember(const Json& object, const char* ke
 Result<std::optional<int32_t>> IntMember(const Json& object, const char* key, ErrorCode code) {
   const Json* member = Member(object, key);
   if (member == nullptr) return std::optional<int32_t>();
-  // Json keeps a number beyond int64 as unsigned or floating, so the check of the range below sees it.
+  // Json keeps a number beyond int64 as unsigned or floating, so the check of the range below sees
+  // it.
   if (!member->is_number_integer()) return WrongMember(code, key, "integer");
   const auto value = member->get<double>();
   if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max()) {
@@ -50,7 +51,8 @@ Result<std::optional<bool>> BoolMember(const Json& object, const char* key, Erro
   return std::optional<bool>(member->get<bool>());
 }
 
-Result<std::optional<std::vector<std::string>>> TextsMember(const Json& object, const char* key, ErrorCode code) {
+Result<std::optional<std::vector<std::string>>> TextsMember(const Json& object, const char* key,
+                                                            ErrorCode code) {
   const Json* member = Member(object, key);
   if (member == nullptr) return std::optional<std::vector<std::string>>();
   if (!member->is_array()) return WrongMember(code, key, "array of text");
@@ -62,7 +64,8 @@ Result<std::optional<std::vector<std::string>>> TextsMember(const Json& object, 
   return std::optional(std::move(texts));
 }
 
-Result<std::map<std::string, std::string>> PropertiesMember(const Json& object, const char* key, ErrorCode code) {
+Result<std::map<std::string, std::string>> PropertiesMember(const Json& object, const char* key,
+                                                            ErrorCode code) {
   const Json* member = Member(object, key);
   std::map<std::string, std::string> properties;
   if (member == nullptr) return properties;
@@ -74,6 +77,8 @@ Result<std::map<std::string, std::string>> PropertiesMember(const Json& object, 
   return properties;
 }
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace sluice::types

@@ -8,7 +8,8 @@ namespace sluice::types {
 namespace {
 
 bool IsNested(const DataType& type) {
-  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap || type.kind() == TypeKind::kRow;
+  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap ||
+         type.kind() == TypeKind::kRow;
 }
 
 bool IcebergKnows(const DataType& type) {
@@ -16,8 +17,10 @@ bool IcebergKnows(const DataType& type) {
     case TypeKind::kBoolean:
     case TypeKind::kTinyInt:
     case TypeKind::kSmallInt:
-    case TypeKind::kTimestampLtz: return false;
-    default: return !IsNested(type);
+    case TypeKind::kTimestampLtz:
+      return false;
+    default:
+      return !IsNested(type);
   }
 }
 
@@ -38,34 +41,46 @@ void AppendIcebergDecimal(const ColumnView& column, int64_t row, std::string* ou
 void AppendIceberg(const DataType& type, const ColumnView& column, int64_t row, std::string* out) {
   switch (type.kind()) {
     case TypeKind::kInteger:
-    case TypeKind::kDate: return AppendLe<int64_t>(out, static_cast<int32_t>(column.Bits(row)));
-    case TypeKind::kBigInt: return AppendLe(out, column.Bits(row));
-    case TypeKind::kTime: return AppendLe<int64_t>(out, static_cast<int64_t>(column.Bits(row)) * 1000);
-    case TypeKind::kFloat: return AppendLe(out, static_cast<uint32_t>(column.Bits(row)));
-    case TypeKind::kDouble: return AppendLe(out, column.Bits(row));
+    case TypeKind::kDate:
+      return AppendLe<int64_t>(out, static_cast<int32_t>(column.Bits(row)));
+    case TypeKind::kBigInt:
+      return AppendLe(out, column.Bits(row));
+    case TypeKind::kTime:
+      return AppendLe<int64_t>(out, static_cast<int64_t>(column.Bits(row)) * 1000);
+    case TypeKind::kFloat:
+      return AppendLe(out, static_cast<uint32_t>(column.Bits(row)));
+    case TypeKind::kDouble:
+      return AppendLe(out, column.Bits(row));
     case TypeKind::kTimestamp: {
       const TimePair time = column.Time(row);
       return AppendLe<int64_t>(out, time.ms * 1000 + time.nanos / 1000);
     }
-    case TypeKind::kDecimal: return AppendIcebergDecimal(column, row, out);
-    default: out->append(column.Bytes(row));
+    case TypeKind::kDecimal:
+      return AppendIcebergDecimal(column, row, out);
+    default:
+      out->append(column.Bytes(row));
   }
 }
 
 }  // namespace
 
-Result<KeyEncoder> KeyEncoder::Make(KeyFormat format, std::vector<DataTypePtr> columns, bool null_allowed) {
+Result<KeyEncoder> KeyEncoder::Make(KeyFormat format, std::vector<DataTypePtr> columns,
+                                    bool null_allowed) {
   if (format == KeyFormat::kIceberg && columns.size() != 1) {
-    return Error(ErrorCode::kInvalidTable, "iceberg keys have exactly one column columns=", columns.size());
+    return Error(ErrorCode::kInvalidTable,
+                 "iceberg keys have exactly one column columns=", columns.size());
   }
   for (const DataTypePtr& column : columns) {
     const bool known = format == KeyFormat::kIceberg ? IcebergKnows(*column) : !IsNested(*column);
-    if (!known) return Error(ErrorCode::kInvalidTable, "type cannot be part of a key type=", column->ToString());
+    if (!known)
+      return Error(ErrorCode::kInvalidTable,
+                   "type cannot be part of a key type=", column->ToString());
   }
   return KeyEncoder(format, std::move(columns), null_allowed);
 }
 
-Status KeyEncoder::Encode(const arrow::RecordBatch& batch, std::span<const int> columns, std::vector<std::string>* out) const {
+Status KeyEncoder::Encode(const arrow::RecordBatch& batch, std::span<const int> columns,
+                          std::vector<std::string>* out) const {
   ASSIGN_OR_RAISE(const auto views, ViewColumns(columns_, batch, columns));
   // Only binary rows have a place for NULL.
   const bool null_allowed = null_allowed_ && format_ == KeyFormat::kPaimon;
@@ -73,15 +88,21 @@ Status KeyEncoder::Encode(const arrow::RecordBatch& batch, std::span<const int> 
   out->reserve(out->size() + static_cast<size_t>(batch.num_rows()));
   std::string key;
   for (int64_t row = 0; row < batch.num_rows(); ++row) {
-    const auto null = std::ranges::find_if(views, [row](const ColumnView& view) { return view.IsNull(row); });
+    const auto null =
+        std::ranges::find_if(views, [row](const ColumnView& view) { return view.IsNull(row); });
     if (null != views.end() && !null_allowed) {
       return Error(ErrorCode::kInvalidTable, "key column is null column=",
-                   batch.column_name(columns[static_cast<size_t>(null - views.begin())]), " row=", row);
+                   batch.column_name(columns[static_cast<size_t>(null - views.begin())]),
+                   " row=", row);
     }
     key.clear();
     switch (format_) {
-      case KeyFormat::kPaimon: writer.AppendRow(views, row, &key); break;
-      case KeyFormat::kIceberg: AppendIceberg(*columns_[0], views[0], row, &key); break;
+      case KeyFormat::kPaimon:
+        writer.AppendRow(views, row, &key);
+        break;
+      case KeyFormat::kIceberg:
+        AppendIceberg(*columns_[0], views[0], row, &key);
+        break;
       case KeyFormat::kCompacted:
         for (const ColumnView& view : views) writer.AppendCompactedValue(view, row, &key);
         break;
@@ -97,7 +118,8 @@ Result<KeyFormat> FormatOfLake(const std::string& lake_format) {
   if (lake_format.empty() || lake_format == "lance") return KeyFormat::kCompacted;
   if (lake_format == "paimon") return KeyFormat::kPaimon;
   if (lake_format == "iceberg") return KeyFormat::kIceberg;
-  return Error(ErrorCode::kInvalidTable, "lake format is not supported table.datalake.format=", lake_format);
+  return Error(ErrorCode::kInvalidTable,
+               "lake format is not supported table.datalake.format=", lake_format);
 }
 
 }  // namespace
@@ -105,7 +127,8 @@ Result<KeyFormat> FormatOfLake(const std::string& lake_format) {
 Result<KeyPlan> PlanKeys(const TableDescriptor& descriptor) {
   KeyPlan plan;
   plan.lake_format = descriptor.Property("table.datalake.format");
-  for (char& c : plan.lake_format) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : plan.lake_format)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   ASSIGN_OR_RAISE(plan.bucket_key_format, FormatOfLake(plan.lake_format));
   plan.physical_primary_key = descriptor.PhysicalPrimaryKey();
   plan.bucket_keys = descriptor.bucket_keys;
@@ -113,7 +136,8 @@ Result<KeyPlan> PlanKeys(const TableDescriptor& descriptor) {
   plan.primary_key_format = plan.bucket_key_format;
   // Since version 2 a bucket key that is a part of the primary key must be a prefix of its bytes.
   const bool version_2 = descriptor.Property("table.kv.format-version", "1") == "2";
-  if (version_2 && plan.bucket_keys != plan.physical_primary_key) plan.primary_key_format = KeyFormat::kCompacted;
+  if (version_2 && plan.bucket_keys != plan.physical_primary_key)
+    plan.primary_key_format = KeyFormat::kCompacted;
   return plan;
 }
 

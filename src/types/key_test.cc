@@ -20,12 +20,14 @@ std::string FromHex(std::string_view hex) {
 }
 
 /// One row of columns given as JSON text per column.
-std::shared_ptr<arrow::RecordBatch> OneRow(const std::vector<DataTypePtr>& types, const std::vector<std::string>& values) {
+std::shared_ptr<arrow::RecordBatch> OneRow(const std::vector<DataTypePtr>& types,
+                                           const std::vector<std::string>& values) {
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   for (size_t i = 0; i < types.size(); ++i) {
     fields.push_back(arrow::field("c" + std::to_string(i), types[i]->ToArrow()));
-    arrays.push_back(arrow::json::ArrayFromJSONString(types[i]->ToArrow(), "[" + values[i] + "]").ValueOrDie());
+    arrays.push_back(
+        arrow::json::ArrayFromJSONString(types[i]->ToArrow(), "[" + values[i] + "]").ValueOrDie());
   }
   return arrow::RecordBatch::Make(arrow::schema(fields), 1, arrays);
 }
@@ -36,9 +38,11 @@ std::vector<int> Positions(size_t count) {
   return positions;
 }
 
-std::string BinaryRow(const std::vector<DataTypePtr>& types, const std::vector<std::string>& values) {
+std::string BinaryRow(const std::vector<DataTypePtr>& types,
+                      const std::vector<std::string>& values) {
   std::string row;
-  EXPECT_OK(BinaryRowEncoder(types).Encode(*OneRow(types, values), Positions(types.size()), 0, &row));
+  EXPECT_OK(
+      BinaryRowEncoder(types).Encode(*OneRow(types, values), Positions(types.size()), 0, &row));
   return row;
 }
 
@@ -57,16 +61,24 @@ std::vector<BinaryCase> BinaryCases() {
   return {
       {{kInt}, {"42"}, "00000000000000002a00000000000000"},
       {{kText}, {"\"abc\""}, "00000000000000006162630000000083"},
-      {{kText}, {"\"2024-01-01\""}, "00000000000000000a00000010000000323032342d30312d3031000000000000"},
-      {{kInt, kText}, {"7", "\"user-0001\""},
+      {{kText},
+       {"\"2024-01-01\""},
+       "00000000000000000a00000010000000323032342d30312d3031000000000000"},
+      {{kInt, kText},
+       {"7", "\"user-0001\""},
        "000000000000000007000000000000000900000018000000757365722d3030303100000000000000"},
       {{kInt}, {"null"}, "00010000000000000000000000000000"},
       {{DataType::Decimal(10, 2)}, {"\"123.45\""}, "00000000000000003930000000000000"},
-      {{DataType::Decimal(22, 2)}, {"\"-12345678901234567890.12\""},
+      {{DataType::Decimal(22, 2)},
+       {"\"-12345678901234567890.12\""},
        "00000000000000000900000010000000bd12edc4f427dfc5ec00000000000000"},
-      {{DataType::Decimal(22, 2)}, {"null"}, "0001000000000000000000001000000000000000000000000000000000000000"},
+      {{DataType::Decimal(22, 2)},
+       {"null"},
+       "0001000000000000000000001000000000000000000000000000000000000000"},
       {{DataType::Timestamp(3)}, {"1700000000123"}, "00000000000000007b68e5cf8b010000"},
-      {{DataType::Timestamp(6)}, {"1700000000123456"}, "000000000000000040f50600100000007b68e5cf8b010000"},
+      {{DataType::Timestamp(6)},
+       {"1700000000123456"},
+       "000000000000000040f50600100000007b68e5cf8b010000"},
       {{DataType::Timestamp(6)}, {"null"}, "000100000000000000000000100000000000000000000000"},
       {{kLong}, {"-5"}, "0000000000000000fbffffffffffffff"},
   };
@@ -74,7 +86,8 @@ std::vector<BinaryCase> BinaryCases() {
 
 TEST(BinaryRowTest, MatchesPaimonsBytes) {
   EXPECT_EQ(ToHex(BinaryRow({}, {})), "0000000000000000");
-  for (const auto& [types, values, hex] : BinaryCases()) EXPECT_EQ(ToHex(BinaryRow(types, values)), hex) << values[0];
+  for (const auto& [types, values, hex] : BinaryCases())
+    EXPECT_EQ(ToHex(BinaryRow(types, values)), hex) << values[0];
 }
 
 TEST(BinaryRowTest, DecodesPaimonsBytes) {
@@ -84,13 +97,15 @@ TEST(BinaryRowTest, DecodesPaimonsBytes) {
     ASSERT_OK_AND_ASSIGN(const auto batch, DecodeBinaryRows(types, rows));
     ASSERT_OK(batch->ValidateFull());
     const auto expected = OneRow(types, values);
-    for (int i = 0; i < batch->num_columns(); ++i) EXPECT_TRUE(batch->column(i)->Equals(expected->column(i))) << hex;
+    for (int i = 0; i < batch->num_columns(); ++i)
+      EXPECT_TRUE(batch->column(i)->Equals(expected->column(i))) << hex;
   }
 }
 
 // The table of the Paimon reference, section 7.1.
 TEST(BucketTest, HashesAsPaimonDoes) {
-  const auto hash = [](const std::vector<DataTypePtr>& types, const std::vector<std::string>& values) {
+  const auto hash = [](const std::vector<DataTypePtr>& types,
+                       const std::vector<std::string>& values) {
     return PaimonHash(BinaryRow(types, values));
   };
   EXPECT_EQ(hash({kInt}, {"42"}), 907821237);
@@ -135,8 +150,8 @@ TEST(BucketTest, MatchesTheCheckValues) {
   EXPECT_EQ(PaimonHash("The quick brown fox jumps over the lazy dog"), 0x1bc6f880);
 }
 
-std::string Key(KeyFormat format, const std::vector<DataTypePtr>& types, const std::vector<std::string>& values,
-                bool null_allowed = false) {
+std::string Key(KeyFormat format, const std::vector<DataTypePtr>& types,
+                const std::vector<std::string>& values, bool null_allowed = false) {
   const auto encoder = KeyEncoder::Make(format, types, null_allowed);
   EXPECT_OK(encoder.status());
   std::vector<std::string> keys;
@@ -145,7 +160,9 @@ std::string Key(KeyFormat format, const std::vector<DataTypePtr>& types, const s
 }
 
 TEST(KeyEncoderTest, CompactedKeysAreValuesWithoutNullBits) {
-  const auto key = [](const DataTypePtr& type, const std::string& value) { return Key(KeyFormat::kCompacted, {type}, {value}); };
+  const auto key = [](const DataTypePtr& type, const std::string& value) {
+    return Key(KeyFormat::kCompacted, {type}, {value});
+  };
   EXPECT_EQ(key(kInt, "1"), "01");
   EXPECT_EQ(key(kInt, "300"), "ac02");
   EXPECT_EQ(key(kInt, "-1"), "ffffffff0f");
@@ -162,11 +179,14 @@ TEST(KeyEncoderTest, CompactedKeysAreValuesWithoutNullBits) {
 
 TEST(KeyEncoderTest, PaimonKeysAreBinaryRows) {
   EXPECT_EQ(Key(KeyFormat::kPaimon, {kInt}, {"42"}), "00000000000000002a00000000000000");
-  EXPECT_EQ(Key(KeyFormat::kPaimon, {kInt}, {"null"}, /*null_allowed=*/true), "00010000000000000000000000000000");
+  EXPECT_EQ(Key(KeyFormat::kPaimon, {kInt}, {"null"}, /*null_allowed=*/true),
+            "00010000000000000000000000000000");
 }
 
 TEST(KeyEncoderTest, IcebergKeysAreSingleValues) {
-  const auto key = [](const DataTypePtr& type, const std::string& value) { return Key(KeyFormat::kIceberg, {type}, {value}); };
+  const auto key = [](const DataTypePtr& type, const std::string& value) {
+    return Key(KeyFormat::kIceberg, {type}, {value});
+  };
   EXPECT_EQ(key(kInt, "-2"), "feffffffffffffff");
   EXPECT_EQ(key(DataType::Time(0), "1"), "40420f0000000000");
   EXPECT_EQ(key(DataType::Timestamp(3), "-1"), "18fcffffffffffff");
@@ -175,19 +195,22 @@ TEST(KeyEncoderTest, IcebergKeysAreSingleValues) {
   EXPECT_EQ(key(DataType::Decimal(10, 0), "\"0\""), "00");
   EXPECT_EQ(key(kText, "\"ab\""), "6162");
   EXPECT_CODE(ErrorCode::kInvalidTable, KeyEncoder::Make(KeyFormat::kIceberg, {kInt, kInt}, false));
-  EXPECT_CODE(ErrorCode::kInvalidTable, KeyEncoder::Make(KeyFormat::kIceberg, {DataType::Of(TypeKind::kBoolean)}, false));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              KeyEncoder::Make(KeyFormat::kIceberg, {DataType::Of(TypeKind::kBoolean)}, false));
 }
 
 TEST(KeyEncoderTest, RefusesNullAndNestedTypes) {
   for (const auto format : {KeyFormat::kCompacted, KeyFormat::kPaimon}) {
     ASSERT_OK_AND_ASSIGN(const auto encoder, KeyEncoder::Make(format, {kInt}, false));
     std::vector<std::string> keys;
-    EXPECT_CODE(ErrorCode::kInvalidTable, encoder.Encode(*OneRow({kInt}, {"null"}), Positions(1), &keys));
+    EXPECT_CODE(ErrorCode::kInvalidTable,
+                encoder.Encode(*OneRow({kInt}, {"null"}), Positions(1), &keys));
     EXPECT_CODE(ErrorCode::kInvalidTable, KeyEncoder::Make(format, {DataType::Array(kInt)}, false));
   }
 }
 
-TableDescriptor Descriptor(std::map<std::string, std::string> properties, std::vector<std::string> bucket_keys) {
+TableDescriptor Descriptor(std::map<std::string, std::string> properties,
+                           std::vector<std::string> bucket_keys) {
   TableDescriptor table;
   table.schema.columns = {{"p", kText}, {"a", kInt}, {"b", kInt}};
   table.schema.primary_key = {"p", "a", "b"};
@@ -205,15 +228,22 @@ TEST(KeyPlanTest, ChoosesTheEncoders) {
   };
   const auto both = [](KeyFormat format) { return std::pair(format, format); };
   EXPECT_EQ(formats(Descriptor({}, {"a"})), both(KeyFormat::kCompacted));
-  EXPECT_EQ(formats(Descriptor({{"table.datalake.format", "lance"}}, {"a"})), both(KeyFormat::kCompacted));
-  EXPECT_EQ(formats(Descriptor({{"table.datalake.format", "paimon"}}, {"a"})), both(KeyFormat::kPaimon));
-  EXPECT_EQ(formats(Descriptor({{"table.datalake.format", "paimon"}, {"table.kv.format-version", "2"}}, {"a"})),
-            std::pair(KeyFormat::kPaimon, KeyFormat::kCompacted));
-  EXPECT_EQ(formats(Descriptor({{"table.datalake.format", "paimon"}, {"table.kv.format-version", "2"}}, {"a", "b"})),
+  EXPECT_EQ(formats(Descriptor({{"table.datalake.format", "lance"}}, {"a"})),
+            both(KeyFormat::kCompacted));
+  EXPECT_EQ(formats(Descriptor({{"table.datalake.format", "paimon"}}, {"a"})),
             both(KeyFormat::kPaimon));
-  EXPECT_EQ(formats(Descriptor({{"table.datalake.format", "iceberg"}, {"table.kv.format-version", "2"}}, {})),
+  EXPECT_EQ(formats(Descriptor(
+                {{"table.datalake.format", "paimon"}, {"table.kv.format-version", "2"}}, {"a"})),
+            std::pair(KeyFormat::kPaimon, KeyFormat::kCompacted));
+  EXPECT_EQ(
+      formats(Descriptor({{"table.datalake.format", "paimon"}, {"table.kv.format-version", "2"}},
+                         {"a", "b"})),
+      both(KeyFormat::kPaimon));
+  EXPECT_EQ(formats(Descriptor(
+                {{"table.datalake.format", "iceberg"}, {"table.kv.format-version", "2"}}, {})),
             both(KeyFormat::kIceberg));
-  EXPECT_CODE(ErrorCode::kInvalidTable, PlanKeys(Descriptor({{"table.datalake.format", "hudi"}}, {})));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              PlanKeys(Descriptor({{"table.datalake.format", "hudi"}}, {})));
   const KeyPlan plan = PlanKeys(Descriptor({}, {})).ValueOrDie();
   EXPECT_EQ(plan.bucket_keys, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(plan.physical_primary_key, plan.bucket_keys);
@@ -253,7 +283,8 @@ TEST(PartitionTextTest, WritesAndReadsEachType) {
     ASSERT_OK_AND_ASSIGN(const std::string written, PartitionText(*type, *batch->column(0), 0));
     EXPECT_EQ(written, text) << type->ToString();
     ASSERT_OK_AND_ASSIGN(const auto back, PartitionValue(*type, text));
-    EXPECT_TRUE(back->Equals(batch->column(0))) << type->ToString() << " " << text << " " << back->ToString();
+    EXPECT_TRUE(back->Equals(batch->column(0)))
+        << type->ToString() << " " << text << " " << back->ToString();
   }
 }
 
@@ -262,14 +293,22 @@ TEST(PartitionTextTest, WritesBytesAsHexAndRefusesNull) {
   const auto batch = OneRow({type}, {"\"\\u0001z\""});
   EXPECT_EQ(PartitionText(*type, *batch->column(0), 0).ValueOrDie(), "017a");
   EXPECT_TRUE(PartitionValue(*type, "017a").ValueOrDie()->Equals(batch->column(0)));
-  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, PartitionText(*kInt, *OneRow({kInt}, {"null"})->column(0), 0));
+  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid,
+              PartitionText(*kInt, *OneRow({kInt}, {"null"})->column(0), 0));
 }
 
 TEST(PartitionTextTest, RefusesTextThatIsNoValue) {
   const std::vector<std::pair<DataTypePtr, std::string>> cases = {
-      {kInt, ""},      {kInt, "12x"}, {kInt, "3000000000"}, {DataType::Of(TypeKind::kDate), "2024-02-30"},
-      {DataType::Of(TypeKind::kDate), "2024-1-1"}, {DataType::Time(3), "25-00-00_000"}, {DataType::Of(TypeKind::kBoolean), "yes"},
-      {DataType::Of(TypeKind::kBytes), "0"}, {DataType::Of(TypeKind::kBytes), "0g"}, {DataType::Timestamp(3), "2024-01-01"},
+      {kInt, ""},
+      {kInt, "12x"},
+      {kInt, "3000000000"},
+      {DataType::Of(TypeKind::kDate), "2024-02-30"},
+      {DataType::Of(TypeKind::kDate), "2024-1-1"},
+      {DataType::Time(3), "25-00-00_000"},
+      {DataType::Of(TypeKind::kBoolean), "yes"},
+      {DataType::Of(TypeKind::kBytes), "0"},
+      {DataType::Of(TypeKind::kBytes), "0g"},
+      {DataType::Timestamp(3), "2024-01-01"},
       {DataType::Of(TypeKind::kDouble), "1_5x"},
   };
   for (const auto& [type, text] : cases) {

@@ -7,8 +7,10 @@ namespace sluice::types {
 enum class Shape : uint8_t {
   kFixed,       ///< `width` bytes, little-endian.
   kBytes,       ///< CHAR, STRING, BINARY, BYTES.
-  kBigDecimal,  ///< DECIMAL of more than 18 digits: big-endian two's complement, as few bytes as possible.
-  kTimePair,    ///< TIMESTAMP(_LTZ) of more than 3 digits: epoch milliseconds and the nanoseconds within.
+  kBigDecimal,  ///< DECIMAL of more than 18 digits: big-endian two's complement, as few bytes as
+                ///< possible.
+  kTimePair,    ///< TIMESTAMP(_LTZ) of more than 3 digits: epoch milliseconds and the nanoseconds
+                ///< within.
   kArray,
   kMap,
   kRow,
@@ -16,41 +18,55 @@ enum class Shape : uint8_t {
 
 struct ValueLayout {
   Shape shape;
-  uint8_t width = 8;        ///< Of kFixed, also inside arrays; all other shapes use 8-byte slots there.
-  bool varint = false;      ///< COMPACTED rows write the value as a varint.
+  uint8_t width = 8;    ///< Of kFixed, also inside arrays; all other shapes use 8-byte slots there.
+  bool varint = false;  ///< COMPACTED rows write the value as a varint.
   int32_t padded_size = 0;  ///< CHAR and BINARY: their size in INDEXED rows.
 };
 
 inline ValueLayout LayoutOf(const DataType& type) {
   switch (type.kind()) {
     case TypeKind::kBoolean:
-    case TypeKind::kTinyInt: return {Shape::kFixed, 1, false};
-    case TypeKind::kSmallInt: return {Shape::kFixed, 2, false};
+    case TypeKind::kTinyInt:
+      return {Shape::kFixed, 1, false};
+    case TypeKind::kSmallInt:
+      return {Shape::kFixed, 2, false};
     case TypeKind::kInteger:
     case TypeKind::kDate:
-    case TypeKind::kTime: return {Shape::kFixed, 4, true};
-    case TypeKind::kFloat: return {Shape::kFixed, 4, false};
-    case TypeKind::kBigInt: return {Shape::kFixed, 8, true};
-    case TypeKind::kDouble: return {Shape::kFixed, 8, false};
+    case TypeKind::kTime:
+      return {Shape::kFixed, 4, true};
+    case TypeKind::kFloat:
+      return {Shape::kFixed, 4, false};
+    case TypeKind::kBigInt:
+      return {Shape::kFixed, 8, true};
+    case TypeKind::kDouble:
+      return {Shape::kFixed, 8, false};
     case TypeKind::kDecimal:
-      return type.precision() <= 18 ? ValueLayout{Shape::kFixed, 8, true} : ValueLayout{Shape::kBigDecimal};
+      return type.precision() <= 18 ? ValueLayout{Shape::kFixed, 8, true}
+                                    : ValueLayout{Shape::kBigDecimal};
     case TypeKind::kTimestamp:
     case TypeKind::kTimestampLtz:
-      return type.precision() <= 3 ? ValueLayout{Shape::kFixed, 8, true} : ValueLayout{Shape::kTimePair};
+      return type.precision() <= 3 ? ValueLayout{Shape::kFixed, 8, true}
+                                   : ValueLayout{Shape::kTimePair};
     case TypeKind::kString:
-    case TypeKind::kBytes: return {Shape::kBytes};
+    case TypeKind::kBytes:
+      return {Shape::kBytes};
     case TypeKind::kChar:
-    case TypeKind::kBinary: return {Shape::kBytes, 8, false, type.length()};
-    case TypeKind::kArray: return {Shape::kArray};
-    case TypeKind::kMap: return {Shape::kMap};
-    case TypeKind::kRow: return {Shape::kRow};
+    case TypeKind::kBinary:
+      return {Shape::kBytes, 8, false, type.length()};
+    case TypeKind::kArray:
+      return {Shape::kArray};
+    case TypeKind::kMap:
+      return {Shape::kMap};
+    case TypeKind::kRow:
+      return {Shape::kRow};
   }
   return {Shape::kFixed};
 }
 
 /// INDEXED rows list the sizes of these in front.
 inline bool HasListedSize(const ValueLayout& layout) {
-  return layout.shape != Shape::kFixed && layout.shape != Shape::kTimePair && layout.padded_size == 0;
+  return layout.shape != Shape::kFixed && layout.shape != Shape::kTimePair &&
+         layout.padded_size == 0;
 }
 
 // Sizes of the parts of rows, arrays and binary rows.

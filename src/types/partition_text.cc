@@ -17,18 +17,20 @@ namespace {
 constexpr int64_t kDayMs = 86400000;
 
 Status BadText(const DataType& type, std::string_view text) {
-  return Error(ErrorCode::kPartitionSpecInvalid, "partition value does not fit its type type=", type.ToString(),
-               " value=", text);
+  return Error(ErrorCode::kPartitionSpecInvalid,
+               "partition value does not fit its type type=", type.ToString(), " value=", text);
 }
 
 std::string DateText(int64_t days) {
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
-  return fmt::format("{:04}-{:02}-{:02}", int(date.year()), unsigned(date.month()), unsigned(date.day()));
+  return fmt::format("{:04}-{:02}-{:02}", int(date.year()), unsigned(date.month()),
+                     unsigned(date.day()));
 }
 
 /// `millis` of a day as HH-mm-ss.
 std::string ClockText(int64_t millis) {
-  return fmt::format("{:02}-{:02}-{:02}", millis / 3600000, millis / 60000 % 60, millis / 1000 % 60);
+  return fmt::format("{:02}-{:02}-{:02}", millis / 3600000, millis / 60000 % 60,
+                     millis / 1000 % 60);
 }
 
 std::string TimestampText(TimePair time) {
@@ -39,7 +41,8 @@ std::string TimestampText(TimePair time) {
   return DateText(days) + "-" + ClockText(of_day) + "_" + fraction;
 }
 
-/// A finite number as Java prints it: plain between 10^-3 and 10^7, else with an exponent, always with a point.
+/// A finite number as Java prints it: plain between 10^-3 and 10^7, else with an exponent, always
+/// with a point.
 template <typename T>
 std::string JavaNumber(T value) {
   char raw[64];
@@ -47,7 +50,8 @@ std::string JavaNumber(T value) {
   const std::string_view text(raw, static_cast<size_t>(end - raw));
   const size_t exponent_at = text.find('e');
   int exponent = 0;
-  const char* digits_of_exponent = text.data() + exponent_at + (text[exponent_at + 1] == '+' ? 2 : 1);
+  const char* digits_of_exponent =
+      text.data() + exponent_at + (text[exponent_at + 1] == '+' ? 2 : 1);
   std::from_chars(digits_of_exponent, end, exponent);
   std::string digits;
   for (const char c : text.substr(0, exponent_at)) {
@@ -56,9 +60,11 @@ std::string JavaNumber(T value) {
   const std::string sign = std::signbit(value) ? "-" : "";
   if (value == 0) return sign + "0.0";
   if (exponent >= 7 || exponent < -3) {
-    return sign + digits.substr(0, 1) + "." + (digits.size() > 1 ? digits.substr(1) : "0") + "E" + std::to_string(exponent);
+    return sign + digits.substr(0, 1) + "." + (digits.size() > 1 ? digits.substr(1) : "0") + "E" +
+           std::to_string(exponent);
   }
-  if (exponent < 0) return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
+  if (exponent < 0)
+    return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
   const auto whole = static_cast<size_t>(exponent) + 1;
   if (digits.size() <= whole) digits.append(whole + 1 - digits.size(), '0');
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
@@ -85,33 +91,46 @@ To BitsAs(From bits) {
 
 Result<std::string> PartitionText(const DataType& type, const arrow::Array& array, int64_t row) {
   ASSIGN_OR_RAISE(const ColumnView view, ColumnView::Make(type, *array.data()));
-  if (view.IsNull(row)) return Error(ErrorCode::kPartitionSpecInvalid, "partition value is null type=", type.ToString());
+  if (view.IsNull(row))
+    return Error(ErrorCode::kPartitionSpecInvalid,
+                 "partition value is null type=", type.ToString());
   switch (type.kind()) {
     case TypeKind::kChar:
-    case TypeKind::kString: return std::string(view.Bytes(row));
+    case TypeKind::kString:
+      return std::string(view.Bytes(row));
     case TypeKind::kBinary:
-    case TypeKind::kBytes: return ToHex(view.Bytes(row));
-    case TypeKind::kBoolean: return std::string(view.Bits(row) != 0 ? "true" : "false");
+    case TypeKind::kBytes:
+      return ToHex(view.Bytes(row));
+    case TypeKind::kBoolean:
+      return std::string(view.Bits(row) != 0 ? "true" : "false");
     case TypeKind::kTinyInt:
     case TypeKind::kSmallInt:
     case TypeKind::kInteger:
-    case TypeKind::kBigInt: return std::to_string(static_cast<int64_t>(view.Bits(row)));
-    case TypeKind::kFloat: return FloatText(BitsAs<float>(static_cast<uint32_t>(view.Bits(row))));
-    case TypeKind::kDouble: return FloatText(BitsAs<double>(view.Bits(row)));
-    case TypeKind::kDate: return DateText(static_cast<int64_t>(view.Bits(row)));
+    case TypeKind::kBigInt:
+      return std::to_string(static_cast<int64_t>(view.Bits(row)));
+    case TypeKind::kFloat:
+      return FloatText(BitsAs<float>(static_cast<uint32_t>(view.Bits(row))));
+    case TypeKind::kDouble:
+      return FloatText(BitsAs<double>(view.Bits(row)));
+    case TypeKind::kDate:
+      return DateText(static_cast<int64_t>(view.Bits(row)));
     case TypeKind::kTime: {
       const auto ms = static_cast<int64_t>(view.Bits(row));
       return ClockText(ms) + fmt::format("_{:03}", ms % 1000);
     }
     case TypeKind::kTimestamp:
-    case TypeKind::kTimestampLtz: return TimestampText(view.Time(row));
-    default: return Error(ErrorCode::kInvalidTable, "type cannot be a partition column type=", type.ToString());
+    case TypeKind::kTimestampLtz:
+      return TimestampText(view.Time(row));
+    default:
+      return Error(ErrorCode::kInvalidTable,
+                   "type cannot be a partition column type=", type.ToString());
   }
 }
 
 namespace {
 
-/// Numbers between the fixed separators of `pattern`, where '0' stands for a digit; nothing may follow.
+/// Numbers between the fixed separators of `pattern`, where '0' stands for a digit; nothing may
+/// follow.
 bool TakeDigits(std::string_view* text, size_t count, int64_t* value) {
   if (text->size() < count) return false;
   const auto [end, error] = std::from_chars(text->data(), text->data() + count, *value);
@@ -130,11 +149,12 @@ bool TakeDate(std::string_view* text, int64_t* days) {
   int64_t year = 0;
   int64_t month = 0;
   int64_t day = 0;
-  if (!TakeDigits(text, 4, &year) || !TakeChar(text, '-') || !TakeDigits(text, 2, &month) || !TakeChar(text, '-') ||
-      !TakeDigits(text, 2, &day)) {
+  if (!TakeDigits(text, 4, &year) || !TakeChar(text, '-') || !TakeDigits(text, 2, &month) ||
+      !TakeChar(text, '-') || !TakeDigits(text, 2, &day)) {
     return false;
   }
-  const std::chrono::year_month_day date{std::chrono::year(int(year)), std::chrono::month(unsigned(month)),
+  const std::chrono::year_month_day date{std::chrono::year(int(year)),
+                                         std::chrono::month(unsigned(month)),
                                          std::chrono::day(unsigned(day))};
   *days = date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() : 0;
   return date.ok();
@@ -144,8 +164,8 @@ bool TakeClock(std::string_view* text, int64_t* ms) {
   int64_t hours = 0;
   int64_t minutes = 0;
   int64_t seconds = 0;
-  if (!TakeDigits(text, 2, &hours) || !TakeChar(text, '-') || !TakeDigits(text, 2, &minutes) || !TakeChar(text, '-') ||
-      !TakeDigits(text, 2, &seconds)) {
+  if (!TakeDigits(text, 2, &hours) || !TakeChar(text, '-') || !TakeDigits(text, 2, &minutes) ||
+      !TakeChar(text, '-') || !TakeDigits(text, 2, &seconds)) {
     return false;
   }
   *ms = ((hours * 60 + minutes) * 60 + seconds) * 1000;
@@ -154,7 +174,8 @@ bool TakeClock(std::string_view* text, int64_t* ms) {
 
 bool ParseTime(std::string_view text, int64_t* ms) {
   int64_t millis = 0;
-  if (!TakeClock(&text, ms) || !TakeChar(&text, '_') || !TakeDigits(&text, 3, &millis)) return false;
+  if (!TakeClock(&text, ms) || !TakeChar(&text, '_') || !TakeDigits(&text, 3, &millis))
+    return false;
   *ms += millis;
   return text.empty();
 }
@@ -162,7 +183,9 @@ bool ParseTime(std::string_view text, int64_t* ms) {
 bool ParseTimestamp(std::string_view text, TimePair* time) {
   int64_t days = 0;
   int64_t of_day = 0;
-  if (!TakeDate(&text, &days) || !TakeChar(&text, '-') || !TakeClock(&text, &of_day) || !TakeChar(&text, '_')) return false;
+  if (!TakeDate(&text, &days) || !TakeChar(&text, '-') || !TakeClock(&text, &of_day) ||
+      !TakeChar(&text, '_'))
+    return false;
   if (text.size() > 9) return false;
   std::string digits(text);
   digits.append(9 - digits.size(), '0');
@@ -216,19 +239,28 @@ bool AppendFloat(std::string_view text, ColumnSink* sink) {
 bool AppendText(const DataType& type, std::string_view text, ColumnSink* sink) {
   switch (type.kind()) {
     case TypeKind::kChar:
-    case TypeKind::kString: return sink->AppendBytes(text).ok();
+    case TypeKind::kString:
+      return sink->AppendBytes(text).ok();
     case TypeKind::kBinary:
     case TypeKind::kBytes: {
       std::string bytes;
       return ParseHex(text, &bytes) && sink->AppendBytes(bytes).ok();
     }
-    case TypeKind::kBoolean: sink->AppendBits(text == "true" ? 1 : 0); return text == "true" || text == "false";
-    case TypeKind::kTinyInt: return AppendNumber<int8_t>(text, sink);
-    case TypeKind::kSmallInt: return AppendNumber<int16_t>(text, sink);
-    case TypeKind::kInteger: return AppendNumber<int32_t>(text, sink);
-    case TypeKind::kBigInt: return AppendNumber<int64_t>(text, sink);
-    case TypeKind::kFloat: return AppendFloat<float, uint32_t>(text, sink);
-    case TypeKind::kDouble: return AppendFloat<double, uint64_t>(text, sink);
+    case TypeKind::kBoolean:
+      sink->AppendBits(text == "true" ? 1 : 0);
+      return text == "true" || text == "false";
+    case TypeKind::kTinyInt:
+      return AppendNumber<int8_t>(text, sink);
+    case TypeKind::kSmallInt:
+      return AppendNumber<int16_t>(text, sink);
+    case TypeKind::kInteger:
+      return AppendNumber<int32_t>(text, sink);
+    case TypeKind::kBigInt:
+      return AppendNumber<int64_t>(text, sink);
+    case TypeKind::kFloat:
+      return AppendFloat<float, uint32_t>(text, sink);
+    case TypeKind::kDouble:
+      return AppendFloat<double, uint64_t>(text, sink);
     case TypeKind::kDate: {
       int64_t days = 0;
       const bool good = TakeDate(&text, &days) && text.empty();
@@ -249,7 +281,8 @@ bool AppendText(const DataType& type, std::string_view text, ColumnSink* sink) {
       sink->AppendBits(static_cast<uint64_t>(time.ms));
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

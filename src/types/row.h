@@ -15,14 +15,16 @@ enum class RowFormat : uint8_t { kCompacted, kIndexed };
 
 /// Rows in one of Fluss's binary layouts, for columns of given types.
 ///
-/// Format: COMPACTED and INDEXED rows (reference 5.4). Source: CompactedRowWriter, IndexedRowWriter of the Java side.
-/// Immutable, so any thread may use it.
+/// Format: COMPACTED and INDEXED rows (reference 5.4). Source: CompactedRowWriter, IndexedRowWriter
+/// of the Java side. Immutable, so any thread may use it.
 class RowCodec {
  public:
   RowCodec(RowFormat format, std::vector<DataTypePtr> columns);
 
-  /// Encode rows [from, from + count) of `batch`, whose columns match the codec's in order and Arrow type.
-  Status Encode(const arrow::RecordBatch& batch, int64_t from, int64_t count, std::vector<std::string>* out) const;
+  /// Encode rows [from, from + count) of `batch`, whose columns match the codec's in order and
+  /// Arrow type.
+  Status Encode(const arrow::RecordBatch& batch, int64_t from, int64_t count,
+                std::vector<std::string>* out) const;
 
   /// Decode rows into one batch with one Arrow column per codec column.
   /// Errors: kCorruptRecord when a row ends early, names the column.
@@ -46,13 +48,15 @@ enum class KeyFormat : uint8_t { kCompacted, kPaimon, kIceberg };
 
 /// Encode keys: the chosen columns of a batch, one byte string per row.
 ///
-/// Errors: kInvalidTable for a type that the format refuses; a NULL in a column is refused unless `null_allowed`
-/// (append tables hash NULL as Paimon does).
+/// Errors: kInvalidTable for a type that the format refuses; a NULL in a column is refused unless
+/// `null_allowed` (append tables hash NULL as Paimon does).
 class KeyEncoder {
  public:
-  static Result<KeyEncoder> Make(KeyFormat format, std::vector<DataTypePtr> columns, bool null_allowed);
+  static Result<KeyEncoder> Make(KeyFormat format, std::vector<DataTypePtr> columns,
+                                 bool null_allowed);
   /// `columns` are positions in `batch`.
-  Status Encode(const arrow::RecordBatch& batch, std::span<const int> columns, std::vector<std::string>* out) const;
+  Status Encode(const arrow::RecordBatch& batch, std::span<const int> columns,
+                std::vector<std::string>* out) const;
 
  private:
   KeyFormat format_;
@@ -78,22 +82,24 @@ int32_t BucketOf(std::string_view lake_format, std::string_view encoded_key, int
 /// Murmur hash of Paimon and Flink over the bytes, words first (reference 5.6, first stage).
 int32_t PaimonHash(std::string_view bytes);
 
-/// A Paimon BinaryRow (no arity prefix) of one row of `batch`: the columns at the given positions (paimon-format 4.4).
-/// Also the ALIGNED row of Fluss's statistics.
+/// A Paimon BinaryRow (no arity prefix) of one row of `batch`: the columns at the given positions
+/// (paimon-format 4.4). Also the ALIGNED row of Fluss's statistics.
 class BinaryRowEncoder {
  public:
   explicit BinaryRowEncoder(std::vector<DataTypePtr> columns);
-  Status Encode(const arrow::RecordBatch& batch, std::span<const int> columns, int64_t row, std::string* out) const;
+  Status Encode(const arrow::RecordBatch& batch, std::span<const int> columns, int64_t row,
+                std::string* out) const;
 
  private:
   std::vector<DataTypePtr> columns_;
 };
 
 /// Decode BinaryRows (no arity prefix) into one batch.
-Result<std::shared_ptr<arrow::RecordBatch>> DecodeBinaryRows(const std::vector<DataTypePtr>& columns,
-                                                              std::span<const std::string_view> rows);
+Result<std::shared_ptr<arrow::RecordBatch>> DecodeBinaryRows(
+    const std::vector<DataTypePtr>& columns, std::span<const std::string_view> rows);
 
-/// Text form of partition values (reference 7.5): the value of row `row` of an array of type `type`, and back.
+/// Text form of partition values (reference 7.5): the value of row `row` of an array of type
+/// `type`, and back.
 Result<std::string> PartitionText(const DataType& type, const arrow::Array& array, int64_t row);
 Result<std::shared_ptr<arrow::Array>> PartitionValue(const DataType& type, std::string_view text);
 

@@ -25,7 +25,8 @@ std::vector<ValueLayout> LayoutsOf(const std::vector<DataTypePtr>& columns) {
 RowCodec::RowCodec(RowFormat format, std::vector<DataTypePtr> columns)
     : format_(format), columns_(std::move(columns)) {}
 
-Status RowCodec::Encode(const arrow::RecordBatch& batch, int64_t from, int64_t count, std::vector<std::string>* out) const {
+Status RowCodec::Encode(const arrow::RecordBatch& batch, int64_t from, int64_t count,
+                        std::vector<std::string>* out) const {
   CHECK(from >= 0 && count >= 0 && from + count <= batch.num_rows());
   ASSIGN_OR_RAISE(const auto views, ViewColumns(columns_, batch));
   RowWriter writer(LayoutOfFormat(format_));
@@ -39,7 +40,8 @@ Status RowCodec::Encode(const arrow::RecordBatch& batch, int64_t from, int64_t c
   return writer.status();
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> RowCodec::Decode(std::span<const std::string_view> rows) const {
+Result<std::shared_ptr<arrow::RecordBatch>> RowCodec::Decode(
+    std::span<const std::string_view> rows) const {
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<ColumnSink> sinks = MakeSinks(columns_, count);
   const RowReader reader(LayoutOfFormat(format_));
@@ -49,7 +51,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> RowCodec::Decode(std::span<const std
 
 Result<std::vector<std::optional<std::string_view>>> RowCodec::Split(std::string_view row) const {
   const auto layouts = LayoutsOf(columns_);
-  return format_ == RowFormat::kCompacted ? SplitCompacted(layouts, row) : SplitIndexed(layouts, row);
+  return format_ == RowFormat::kCompacted ? SplitCompacted(layouts, row)
+                                          : SplitIndexed(layouts, row);
 }
 
 std::string RowCodec::Join(std::span<const std::optional<std::string_view>> parts) const {
@@ -57,7 +60,8 @@ std::string RowCodec::Join(std::span<const std::optional<std::string_view>> part
   const auto layouts = LayoutsOf(columns_);
   std::string row(NullBytes(parts.size()), '\0');
   size_t size_at = row.size();
-  if (format_ == RowFormat::kIndexed) row.append(std::ranges::count_if(layouts, HasListedSize) * 4, '\0');
+  if (format_ == RowFormat::kIndexed)
+    row.append(std::ranges::count_if(layouts, HasListedSize) * 4, '\0');
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i]) {
       row[i / 8] = static_cast<char>(row[i / 8] | 1 << (i & 7));
@@ -71,10 +75,11 @@ std::string RowCodec::Join(std::span<const std::optional<std::string_view>> part
   return row;
 }
 
-BinaryRowEncoder::BinaryRowEncoder(std::vector<DataTypePtr> columns) : columns_(std::move(columns)) {}
+BinaryRowEncoder::BinaryRowEncoder(std::vector<DataTypePtr> columns)
+    : columns_(std::move(columns)) {}
 
-Status BinaryRowEncoder::Encode(const arrow::RecordBatch& batch, std::span<const int> columns, int64_t row,
-                                std::string* out) const {
+Status BinaryRowEncoder::Encode(const arrow::RecordBatch& batch, std::span<const int> columns,
+                                int64_t row, std::string* out) const {
   CHECK(row >= 0 && row < batch.num_rows());
   ASSIGN_OR_RAISE(const auto views, ViewColumns(columns_, batch, columns));
   RowWriter writer(RowLayout::kBinary);
@@ -82,8 +87,8 @@ Status BinaryRowEncoder::Encode(const arrow::RecordBatch& batch, std::span<const
   return writer.status();
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> DecodeBinaryRows(const std::vector<DataTypePtr>& columns,
-                                                              std::span<const std::string_view> rows) {
+Result<std::shared_ptr<arrow::RecordBatch>> DecodeBinaryRows(
+    const std::vector<DataTypePtr>& columns, std::span<const std::string_view> rows) {
   const auto count = static_cast<int64_t>(rows.size());
   std::vector<ColumnSink> sinks = MakeSinks(columns, count);
   const RowReader reader(RowLayout::kBinary);

@@ -19,19 +19,23 @@ namespace {
 
 DataTypePtr K(TypeKind kind, bool nullable = true) { return DataType::Of(kind, nullable); }
 
-std::shared_ptr<arrow::RecordBatch> BatchOf(const std::vector<DataTypePtr>& types, arrow::ArrayVector arrays) {
+std::shared_ptr<arrow::RecordBatch> BatchOf(const std::vector<DataTypePtr>& types,
+                                            arrow::ArrayVector arrays) {
   arrow::FieldVector fields;
   for (size_t i = 0; i < types.size(); ++i) {
-    fields.push_back(arrow::field("f" + std::to_string(i), types[i]->ToArrow(), types[i]->nullable()));
+    fields.push_back(
+        arrow::field("f" + std::to_string(i), types[i]->ToArrow(), types[i]->nullable()));
   }
   const int64_t rows = arrays.empty() ? 0 : arrays[0]->length();
   return arrow::RecordBatch::Make(arrow::schema(fields), rows, std::move(arrays));
 }
 
-std::shared_ptr<arrow::RecordBatch> FromJson(const std::vector<DataTypePtr>& types, const std::vector<std::string>& columns) {
+std::shared_ptr<arrow::RecordBatch> FromJson(const std::vector<DataTypePtr>& types,
+                                             const std::vector<std::string>& columns) {
   arrow::ArrayVector arrays;
   for (size_t i = 0; i < types.size(); ++i) {
-    arrays.push_back(arrow::json::ArrayFromJSONString(types[i]->ToArrow(), columns[i]).ValueOrDie());
+    arrays.push_back(
+        arrow::json::ArrayFromJSONString(types[i]->ToArrow(), columns[i]).ValueOrDie());
   }
   return BatchOf(types, std::move(arrays));
 }
@@ -62,11 +66,15 @@ arrow::Status Put(arrow::ArrayBuilder* out, auto value) {
   return static_cast<Builder*>(out)->Append(static_cast<typename Builder::value_type>(value));
 }
 
-arrow::Status AppendRandomTimestamp(const DataType& type, Numbers* numbers, arrow::ArrayBuilder* out) {
+arrow::Status AppendRandomTimestamp(const DataType& type, Numbers* numbers,
+                                    arrow::ArrayBuilder* out) {
   // Years 1678 to 2261 fit nanoseconds.
   const int64_t ns = numbers->Small();
   const int precision = type.precision();
-  const int64_t divisor = precision == 0 ? 1000000000 : precision <= 3 ? 1000000 : precision <= 6 ? 1000 : 1;
+  const int64_t divisor = precision == 0   ? 1000000000
+                          : precision <= 3 ? 1000000
+                          : precision <= 6 ? 1000
+                                           : 1;
   return Put<arrow::TimestampBuilder>(out, ns / divisor);
 }
 
@@ -77,10 +85,12 @@ arrow::Status AppendRandomTime(const DataType& type, Numbers* numbers, arrow::Ar
   return Put<arrow::Time64Builder>(out, ms * (type.precision() <= 6 ? 1000 : 1000000));
 }
 
-arrow::Status AppendRandomDecimal(const DataType& type, Numbers* numbers, arrow::ArrayBuilder* out) {
+arrow::Status AppendRandomDecimal(const DataType& type, Numbers* numbers,
+                                  arrow::ArrayBuilder* out) {
   const auto limit = arrow::Decimal128(arrow::Decimal128::GetScaleMultiplier(type.precision()));
   const arrow::Decimal128 wide(numbers->Small(), numbers->Next());
-  const arrow::Decimal128 value = numbers->Next() % 2 == 0 ? wide % limit : arrow::Decimal128(numbers->Small()) % limit;
+  const arrow::Decimal128 value =
+      numbers->Next() % 2 == 0 ? wide % limit : arrow::Decimal128(numbers->Small()) % limit;
   return static_cast<arrow::Decimal128Builder*>(out)->Append(value);
 }
 
@@ -89,7 +99,8 @@ arrow::Status AppendRandomNested(const DataType& type, Numbers* numbers, arrow::
   if (type.kind() == TypeKind::kArray) {
     auto* list = static_cast<arrow::ListBuilder*>(out);
     RETURN_NOT_OK(list->Append());
-    for (uint64_t i = 0; i < count; ++i) RETURN_NOT_OK(AppendRandom(*type.element(), numbers, list->value_builder()));
+    for (uint64_t i = 0; i < count; ++i)
+      RETURN_NOT_OK(AppendRandom(*type.element(), numbers, list->value_builder()));
   } else if (type.kind() == TypeKind::kMap) {
     auto* map = static_cast<arrow::MapBuilder*>(out);
     RETURN_NOT_OK(map->Append());
@@ -101,7 +112,8 @@ arrow::Status AppendRandomNested(const DataType& type, Numbers* numbers, arrow::
     auto* row = static_cast<arrow::StructBuilder*>(out);
     RETURN_NOT_OK(row->Append());
     for (size_t i = 0; i < type.fields().size(); ++i) {
-      RETURN_NOT_OK(AppendRandom(*type.fields()[i].type, numbers, row->field_builder(static_cast<int>(i))));
+      RETURN_NOT_OK(
+          AppendRandom(*type.fields()[i].type, numbers, row->field_builder(static_cast<int>(i))));
     }
   }
   return arrow::Status::OK();
@@ -110,40 +122,63 @@ arrow::Status AppendRandomNested(const DataType& type, Numbers* numbers, arrow::
 arrow::Status AppendRandom(const DataType& type, Numbers* numbers, arrow::ArrayBuilder* out) {
   if (type.nullable() && numbers->Next() % 4 == 0) return out->AppendNull();
   switch (type.kind()) {
-    case TypeKind::kChar: return static_cast<arrow::StringBuilder*>(out)->Append(numbers->Bytes(numbers->Next() % (type.length() + 1)));
-    case TypeKind::kString: return static_cast<arrow::StringBuilder*>(out)->Append(numbers->Bytes(numbers->Next() % 20));
-    case TypeKind::kBytes: return static_cast<arrow::BinaryBuilder*>(out)->Append(numbers->Bytes(numbers->Next() % 20));
-    case TypeKind::kBinary: return static_cast<arrow::FixedSizeBinaryBuilder*>(out)->Append(numbers->Bytes(type.length()));
-    case TypeKind::kBoolean: return static_cast<arrow::BooleanBuilder*>(out)->Append(numbers->Next() % 2 == 0);
-    case TypeKind::kTinyInt: return Put<arrow::Int8Builder>(out, numbers->Next());
-    case TypeKind::kSmallInt: return Put<arrow::Int16Builder>(out, numbers->Next());
-    case TypeKind::kInteger: return Put<arrow::Int32Builder>(out, numbers->Small());
-    case TypeKind::kBigInt: return Put<arrow::Int64Builder>(out, numbers->Small());
-    case TypeKind::kFloat: return Put<arrow::FloatBuilder>(out, static_cast<double>(numbers->Small()) / 3);
-    case TypeKind::kDouble: return Put<arrow::DoubleBuilder>(out, static_cast<double>(numbers->Small()) / 3);
-    case TypeKind::kDate: return Put<arrow::Date32Builder>(out, numbers->Small() % 100000);
-    case TypeKind::kTime: return AppendRandomTime(type, numbers, out);
+    case TypeKind::kChar:
+      return static_cast<arrow::StringBuilder*>(out)->Append(
+          numbers->Bytes(numbers->Next() % (type.length() + 1)));
+    case TypeKind::kString:
+      return static_cast<arrow::StringBuilder*>(out)->Append(numbers->Bytes(numbers->Next() % 20));
+    case TypeKind::kBytes:
+      return static_cast<arrow::BinaryBuilder*>(out)->Append(numbers->Bytes(numbers->Next() % 20));
+    case TypeKind::kBinary:
+      return static_cast<arrow::FixedSizeBinaryBuilder*>(out)->Append(
+          numbers->Bytes(type.length()));
+    case TypeKind::kBoolean:
+      return static_cast<arrow::BooleanBuilder*>(out)->Append(numbers->Next() % 2 == 0);
+    case TypeKind::kTinyInt:
+      return Put<arrow::Int8Builder>(out, numbers->Next());
+    case TypeKind::kSmallInt:
+      return Put<arrow::Int16Builder>(out, numbers->Next());
+    case TypeKind::kInteger:
+      return Put<arrow::Int32Builder>(out, numbers->Small());
+    case TypeKind::kBigInt:
+      return Put<arrow::Int64Builder>(out, numbers->Small());
+    case TypeKind::kFloat:
+      return Put<arrow::FloatBuilder>(out, static_cast<double>(numbers->Small()) / 3);
+    case TypeKind::kDouble:
+      return Put<arrow::DoubleBuilder>(out, static_cast<double>(numbers->Small()) / 3);
+    case TypeKind::kDate:
+      return Put<arrow::Date32Builder>(out, numbers->Small() % 100000);
+    case TypeKind::kTime:
+      return AppendRandomTime(type, numbers, out);
     case TypeKind::kTimestamp:
-    case TypeKind::kTimestampLtz: return AppendRandomTimestamp(type, numbers, out);
-    case TypeKind::kDecimal: return AppendRandomDecimal(type, numbers, out);
-    default: return AppendRandomNested(type, numbers, out);
+    case TypeKind::kTimestampLtz:
+      return AppendRandomTimestamp(type, numbers, out);
+    case TypeKind::kDecimal:
+      return AppendRandomDecimal(type, numbers, out);
+    default:
+      return AppendRandomNested(type, numbers, out);
   }
 }
 
 /// Every kind, the variants of those that have some, and nesting of each in each.
 std::vector<DataTypePtr> AllTypes() {
   std::vector<DataTypePtr> types = {
-      DataType::Char(5), K(TypeKind::kString), K(TypeKind::kBoolean), DataType::Binary(6), K(TypeKind::kBytes),
-      DataType::Decimal(7, 2), DataType::Decimal(18, 0), DataType::Decimal(19, 4), DataType::Decimal(38, 10),
-      K(TypeKind::kTinyInt), K(TypeKind::kSmallInt), K(TypeKind::kInteger), K(TypeKind::kBigInt), K(TypeKind::kFloat),
-      K(TypeKind::kDouble), K(TypeKind::kDate), DataType::Time(0), DataType::Time(3), DataType::Time(6), DataType::Time(9),
-      DataType::Timestamp(0), DataType::Timestamp(3), DataType::Timestamp(6), DataType::Timestamp(9),
-      DataType::TimestampLtz(0), DataType::TimestampLtz(3), DataType::TimestampLtz(6), DataType::TimestampLtz(9),
+      DataType::Char(5),         K(TypeKind::kString),      K(TypeKind::kBoolean),
+      DataType::Binary(6),       K(TypeKind::kBytes),       DataType::Decimal(7, 2),
+      DataType::Decimal(18, 0),  DataType::Decimal(19, 4),  DataType::Decimal(38, 10),
+      K(TypeKind::kTinyInt),     K(TypeKind::kSmallInt),    K(TypeKind::kInteger),
+      K(TypeKind::kBigInt),      K(TypeKind::kFloat),       K(TypeKind::kDouble),
+      K(TypeKind::kDate),        DataType::Time(0),         DataType::Time(3),
+      DataType::Time(6),         DataType::Time(9),         DataType::Timestamp(0),
+      DataType::Timestamp(3),    DataType::Timestamp(6),    DataType::Timestamp(9),
+      DataType::TimestampLtz(0), DataType::TimestampLtz(3), DataType::TimestampLtz(6),
+      DataType::TimestampLtz(9),
   };
   const std::vector<DataTypePtr> scalars = types;
   for (const DataTypePtr& scalar : scalars) types.push_back(DataType::Array(scalar));
   std::vector<RowField> fields;
-  for (const DataTypePtr& scalar : scalars) fields.push_back({"s" + std::to_string(fields.size()), scalar});
+  for (const DataTypePtr& scalar : scalars)
+    fields.push_back({"s" + std::to_string(fields.size()), scalar});
   const auto row = DataType::Row(fields);
   const auto map = DataType::Map(K(TypeKind::kString, false), DataType::Decimal(25, 3));
   types.push_back(row);
@@ -151,14 +186,17 @@ std::vector<DataTypePtr> AllTypes() {
   types.push_back(DataType::Array(row));
   types.push_back(DataType::Array(DataType::Array(K(TypeKind::kString))));
   types.push_back(DataType::Map(K(TypeKind::kInteger, false), row));
-  types.push_back(DataType::Row({{"a", DataType::Array(K(TypeKind::kInteger, false))}, {"m", map}, {"r", row},
+  types.push_back(DataType::Row({{"a", DataType::Array(K(TypeKind::kInteger, false))},
+                                 {"m", map},
+                                 {"r", row},
                                  {"n", K(TypeKind::kString, false)}}));
   types.push_back(K(TypeKind::kInteger, false));
   types.push_back(DataType::Timestamp(6, false));
   return types;
 }
 
-std::shared_ptr<arrow::RecordBatch> RandomBatch(const std::vector<DataTypePtr>& types, int64_t rows, uint64_t seed) {
+std::shared_ptr<arrow::RecordBatch> RandomBatch(const std::vector<DataTypePtr>& types, int64_t rows,
+                                                uint64_t seed) {
   Numbers numbers{seed};
   arrow::ArrayVector arrays;
   for (const DataTypePtr& type : types) {
@@ -169,10 +207,13 @@ std::shared_ptr<arrow::RecordBatch> RandomBatch(const std::vector<DataTypePtr>& 
   return BatchOf(types, std::move(arrays));
 }
 
-std::vector<std::string_view> Views(const std::vector<std::string>& rows) { return {rows.begin(), rows.end()}; }
+std::vector<std::string_view> Views(const std::vector<std::string>& rows) {
+  return {rows.begin(), rows.end()};
+}
 
 class RowCodecTest : public testing::TestWithParam<RowFormat> {};
-INSTANTIATE_TEST_SUITE_P(Formats, RowCodecTest, testing::Values(RowFormat::kCompacted, RowFormat::kIndexed));
+INSTANTIATE_TEST_SUITE_P(Formats, RowCodecTest,
+                         testing::Values(RowFormat::kCompacted, RowFormat::kIndexed));
 
 TEST_P(RowCodecTest, RandomRowsOfAllTypesComeBack) {
   const auto types = AllTypes();
@@ -185,7 +226,9 @@ TEST_P(RowCodecTest, RandomRowsOfAllTypesComeBack) {
     ASSERT_OK(back->ValidateFull());
     for (int i = 0; i < batch->num_columns(); ++i) {
       ASSERT_TRUE(back->column(i)->Equals(batch->column(i)))
-          << types[i]->ToString() << " seed=" << seed << "\n" << batch->column(i)->ToString() << "\n" << back->column(i)->ToString();
+          << types[i]->ToString() << " seed=" << seed << "\n"
+          << batch->column(i)->ToString() << "\n"
+          << back->column(i)->ToString();
     }
   }
 }
@@ -209,12 +252,14 @@ TEST_P(RowCodecTest, SplitAndJoinKeepTheBytes) {
   ASSERT_OK(codec.Encode(*batch, 0, 40, &rows));
   for (size_t row = 0; row < rows.size(); ++row) {
     ASSERT_OK_AND_ASSIGN(const auto parts, codec.Split(rows[row]));
-    for (int i = 0; i < batch->num_columns(); ++i) EXPECT_EQ(parts[i].has_value(), batch->column(i)->IsValid(row));
+    for (int i = 0; i < batch->num_columns(); ++i)
+      EXPECT_EQ(parts[i].has_value(), batch->column(i)->IsValid(row));
     EXPECT_EQ(codec.Join(parts), rows[row]);
   }
 }
 
-// The row lies in a block of its exact size, so that reading beyond it is an error under AddressSanitizer.
+// The row lies in a block of its exact size, so that reading beyond it is an error under
+// AddressSanitizer.
 TEST_P(RowCodecTest, RowsCutAnywhereAreRefused) {
   const auto types = AllTypes();
   const RowCodec codec(GetParam(), types);
@@ -258,7 +303,8 @@ TEST_P(RowCodecTest, ChangedBytesNeverReadOutOfBounds) {
   }
 }
 
-std::string Encoded(RowFormat format, const std::vector<DataTypePtr>& types, const std::vector<std::string>& columns) {
+std::string Encoded(RowFormat format, const std::vector<DataTypePtr>& types,
+                    const std::vector<std::string>& columns) {
   std::vector<std::string> rows;
   EXPECT_OK(RowCodec(format, types).Encode(*FromJson(types, columns), 0, 1, &rows));
   return rows.empty() ? "none" : ToHex(rows[0]);
@@ -266,36 +312,74 @@ std::string Encoded(RowFormat format, const std::vector<DataTypePtr>& types, con
 
 // Laid out by hand from the protocol reference, section 5.4.
 TEST(RowBytesTest, CompactedRows) {
-  EXPECT_EQ(Encoded(RowFormat::kCompacted, {K(TypeKind::kInteger), K(TypeKind::kString), K(TypeKind::kBigInt)},
+  EXPECT_EQ(Encoded(RowFormat::kCompacted,
+                    {K(TypeKind::kInteger), K(TypeKind::kString), K(TypeKind::kBigInt)},
                     {"[300]", "[\"ab\"]", "[null]"}),
-            "04" "ac02" "026162");
+            "04"
+            "ac02"
+            "026162");
   EXPECT_EQ(Encoded(RowFormat::kCompacted, {K(TypeKind::kInteger)}, {"[-1]"}), "00ffffffff0f");
   EXPECT_EQ(Encoded(RowFormat::kCompacted, {DataType::Timestamp(6)}, {"[1001]"}), "0001e807");
   EXPECT_EQ(Encoded(RowFormat::kCompacted, {DataType::Time(6)}, {"[1000]"}), "0001");
-  EXPECT_EQ(Encoded(RowFormat::kCompacted, {DataType::Array(K(TypeKind::kInteger))}, {"[[1, null]]"}),
-            "00" "10" "02000000" "02000000" "01000000" "00000000");
-  EXPECT_EQ(Encoded(RowFormat::kCompacted, {DataType::Row({{"a", K(TypeKind::kInteger)}, {"b", K(TypeKind::kString)}})},
+  EXPECT_EQ(
+      Encoded(RowFormat::kCompacted, {DataType::Array(K(TypeKind::kInteger))}, {"[[1, null]]"}),
+      "00"
+      "10"
+      "02000000"
+      "02000000"
+      "01000000"
+      "00000000");
+  EXPECT_EQ(Encoded(RowFormat::kCompacted,
+                    {DataType::Row({{"a", K(TypeKind::kInteger)}, {"b", K(TypeKind::kString)}})},
                     {"[{\"a\": 5, \"b\": \"x\"}]"}),
-            "00" "04" "00" "05" "0178");
-  EXPECT_EQ(Encoded(RowFormat::kCompacted, {DataType::Map(K(TypeKind::kTinyInt, false), K(TypeKind::kString))},
+            "00"
+            "04"
+            "00"
+            "05"
+            "0178");
+  EXPECT_EQ(Encoded(RowFormat::kCompacted,
+                    {DataType::Map(K(TypeKind::kTinyInt, false), K(TypeKind::kString))},
                     {"[[[7, \"x\"]]]"}),
-            "00" "24" "10000000" "01000000" "00000000" "07" "00000000000000"
-            "01000000" "00000000" "7800000000000081");
+            "00"
+            "24"
+            "10000000"
+            "01000000"
+            "00000000"
+            "07"
+            "00000000000000"
+            "01000000"
+            "00000000"
+            "7800000000000081");
 }
 
 TEST(RowBytesTest, IndexedRows) {
   EXPECT_EQ(Encoded(RowFormat::kIndexed,
-                    {K(TypeKind::kInteger), K(TypeKind::kString), K(TypeKind::kString), DataType::Char(3), K(TypeKind::kBytes)},
+                    {K(TypeKind::kInteger), K(TypeKind::kString), K(TypeKind::kString),
+                     DataType::Char(3), K(TypeKind::kBytes)},
                     {"[300]", "[null]", "[\"ab\"]", "[\"c\"]", "[\"d\"]"}),
-            "02" "02000000" "01000000" "00000000" "2c010000" "6162" "630000" "64");
-  EXPECT_EQ(Encoded(RowFormat::kIndexed, {DataType::Timestamp(9), DataType::Decimal(20, 0)}, {"[-1]", "[\"-1\"]"}),
-            "00" "01000000" "ffffffffffffffff" "3f420f00" "ff");
+            "02"
+            "02000000"
+            "01000000"
+            "00000000"
+            "2c010000"
+            "6162"
+            "630000"
+            "64");
+  EXPECT_EQ(Encoded(RowFormat::kIndexed, {DataType::Timestamp(9), DataType::Decimal(20, 0)},
+                    {"[-1]", "[\"-1\"]"}),
+            "00"
+            "01000000"
+            "ffffffffffffffff"
+            "3f420f00"
+            "ff");
 }
 
 TEST(RowBytesTest, IndexedRefusesTextLongerThanItsColumn) {
   std::vector<std::string> rows;
   const std::vector<DataTypePtr> types = {DataType::Char(2)};
-  EXPECT_CODE(ErrorCode::kInvalidTable, RowCodec(RowFormat::kIndexed, types).Encode(*FromJson(types, {"[\"abc\"]"}), 0, 1, &rows));
+  EXPECT_CODE(
+      ErrorCode::kInvalidTable,
+      RowCodec(RowFormat::kIndexed, types).Encode(*FromJson(types, {"[\"abc\"]"}), 0, 1, &rows));
 }
 
 TEST(RowCodecErrorTest, NamesTheColumnThatDoesNotFit) {
@@ -325,7 +409,8 @@ TEST(RowCodecErrorTest, OverlappingPiecesAreRefused) {
   row += array;
   const std::string_view view = row;
   EXPECT_CODE(ErrorCode::kCorruptRecord,
-              RowCodec(RowFormat::kCompacted, {DataType::Array(K(TypeKind::kString))}).Decode(std::span(&view, 1)));
+              RowCodec(RowFormat::kCompacted, {DataType::Array(K(TypeKind::kString))})
+                  .Decode(std::span(&view, 1)));
 }
 
 TEST(BinaryRowRoundTripTest, RandomRowsOfAllTypesComeBack) {
@@ -338,7 +423,8 @@ TEST(BinaryRowRoundTripTest, RandomRowsOfAllTypesComeBack) {
   for (int i = 0; i < 20; ++i) ASSERT_OK(encoder.Encode(*batch, positions, i, &rows[i]));
   ASSERT_OK_AND_ASSIGN(const auto back, DecodeBinaryRows(types, Views(rows)));
   ASSERT_OK(back->ValidateFull());
-  for (int i = 0; i < batch->num_columns(); ++i) EXPECT_TRUE(back->column(i)->Equals(batch->column(i))) << types[i]->ToString();
+  for (int i = 0; i < batch->num_columns(); ++i)
+    EXPECT_TRUE(back->column(i)->Equals(batch->column(i))) << types[i]->ToString();
   for (size_t size = 0; size < rows[0].size() / 3; ++size) {
     const std::string cut(rows[0].data(), size);
     const std::string_view view = cut;

@@ -1,6 +1,5 @@
-#include "types/row_reader_internal.h"
-
 #include "base/bytes.h"
+#include "types/row_reader_internal.h"
 
 namespace sluice::types {
 namespace {
@@ -40,9 +39,12 @@ std::string_view WithoutPadding(std::string_view bytes) {
 
 Status RowReader::ReadRow(std::string_view row, std::vector<ColumnSink>* sinks) const {
   switch (layout_) {
-    case RowLayout::kCompacted: return ReadCompactedRow(row, sinks);
-    case RowLayout::kIndexed: return ReadIndexedRow(row, sinks);
-    case RowLayout::kBinary: return ReadBinaryRow(row, sinks);
+    case RowLayout::kCompacted:
+      return ReadCompactedRow(row, sinks);
+    case RowLayout::kIndexed:
+      return ReadIndexedRow(row, sinks);
+    case RowLayout::kBinary:
+      return ReadBinaryRow(row, sinks);
   }
   return Status::OK();
 }
@@ -104,7 +106,8 @@ Status RowReader::ReadIndexedRow(std::string_view row, std::vector<ColumnSink>* 
     } else if (layouts[i].shape == Shape::kTimePair) {
       status = sink.AppendTime({LoadLe<int64_t>(bytes.data()), LoadLe<int32_t>(bytes.data() + 8)});
     } else {
-      status = ReadWhole(sink.type().kind() == TypeKind::kChar ? WithoutPadding(bytes) : bytes, &sink);
+      status =
+          ReadWhole(sink.type().kind() == TypeKind::kChar ? WithoutPadding(bytes) : bytes, &sink);
     }
     RETURN_NOT_OK(AtColumn(status, i));
   }
@@ -129,11 +132,13 @@ Status RowReader::ReadBinaryRow(std::string_view row, std::vector<ColumnSink>* s
   return Status::OK();
 }
 
-Status RowReader::ReadSlot(std::string_view section, uint64_t slot, size_t* budget, ColumnSink* sink) const {
+Status RowReader::ReadSlot(std::string_view section, uint64_t slot, size_t* budget,
+                           ColumnSink* sink) const {
   const Shape shape = sink->layout().shape;
   if (shape == Shape::kBytes && (slot >> 56 & kInlineMark) != 0) {
     const uint64_t size = slot >> 56 & ~uint64_t{kInlineMark};
-    if (size > kInlineBytesMax) return Corrupt("inline value has no fitting size size_bytes=", size);
+    if (size > kInlineBytesMax)
+      return Corrupt("inline value has no fitting size size_bytes=", size);
     char raw[8];
     StoreLe(raw, slot);
     return sink->AppendBytes({raw, size});
@@ -151,15 +156,20 @@ Status RowReader::ReadSlot(std::string_view section, uint64_t slot, size_t* budg
 
 Status RowReader::ReadWhole(std::string_view bytes, ColumnSink* sink) const {
   switch (sink->layout().shape) {
-    case Shape::kBytes: return sink->AppendBytes(bytes);
-    case Shape::kBigDecimal: return sink->AppendBigDecimal(bytes);
+    case Shape::kBytes:
+      return sink->AppendBytes(bytes);
+    case Shape::kBigDecimal:
+      return sink->AppendBigDecimal(bytes);
     case Shape::kArray: {
       int64_t count = 0;
       RETURN_NOT_OK(ReadArray(bytes, &sink->children()[0], &count));
       break;
     }
-    case Shape::kMap: RETURN_NOT_OK(ReadMap(bytes, sink)); break;
-    default: RETURN_NOT_OK(ReadRow(bytes, &sink->children()));
+    case Shape::kMap:
+      RETURN_NOT_OK(ReadMap(bytes, sink));
+      break;
+    default:
+      RETURN_NOT_OK(ReadRow(bytes, &sink->children()));
   }
   sink->AppendNested();
   return Status::OK();
@@ -195,15 +205,18 @@ Status RowReader::ReadMap(std::string_view bytes, ColumnSink* map) const {
   if (key_bytes < 0 || static_cast<size_t>(key_bytes) > rest.size()) return TooShort("map keys");
   int64_t keys = 0;
   int64_t values = 0;
-  RETURN_NOT_OK(ReadArray(rest.substr(0, static_cast<size_t>(key_bytes)), &map->children()[0], &keys));
-  RETURN_NOT_OK(ReadArray(rest.substr(static_cast<size_t>(key_bytes)), &map->children()[1], &values));
+  RETURN_NOT_OK(
+      ReadArray(rest.substr(0, static_cast<size_t>(key_bytes)), &map->children()[0], &keys));
+  RETURN_NOT_OK(
+      ReadArray(rest.substr(static_cast<size_t>(key_bytes)), &map->children()[1], &values));
   if (map->children()[0].null_count() > 0) return Corrupt("map has a null key");
-  if (keys != values) return Corrupt("map has another number of values keys=", keys, " values=", values);
+  if (keys != values)
+    return Corrupt("map has another number of values keys=", keys, " values=", values);
   return Status::OK();
 }
 
-Result<std::vector<std::optional<std::string_view>>> SplitCompacted(const std::vector<ValueLayout>& layouts,
-                                                                    std::string_view row) {
+Result<std::vector<std::optional<std::string_view>>> SplitCompacted(
+    const std::vector<ValueLayout>& layouts, std::string_view row) {
   const size_t null_bytes = NullBytes(layouts.size());
   if (row.size() < null_bytes) return TooShort("null bits");
   std::vector<std::optional<std::string_view>> parts(layouts.size());
@@ -230,8 +243,8 @@ Result<std::vector<std::optional<std::string_view>>> SplitCompacted(const std::v
   return parts;
 }
 
-Result<std::vector<std::optional<std::string_view>>> SplitIndexed(const std::vector<ValueLayout>& layouts,
-                                                                  std::string_view row) {
+Result<std::vector<std::optional<std::string_view>>> SplitIndexed(
+    const std::vector<ValueLayout>& layouts, std::string_view row) {
   const size_t listed = std::ranges::count_if(layouts, HasListedSize);
   const size_t sizes_at = NullBytes(layouts.size());
   if (row.size() < sizes_at + listed * 4) return TooShort("header");

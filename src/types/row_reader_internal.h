@@ -3,8 +3,8 @@
 
 namespace sluice::types {
 
-/// Takes rows apart into column sinks. The bytes come from outside: nothing is read beyond them, and what does not
-/// fit gives kCorruptRecord. Sinks are of use only when all went well.
+/// Takes rows apart into column sinks. The bytes come from outside: nothing is read beyond them,
+/// and what does not fit gives kCorruptRecord. Sinks are of use only when all went well.
 class RowReader {
  public:
   explicit RowReader(RowLayout layout) : layout_(layout) {}
@@ -20,16 +20,17 @@ class RowReader {
   Status ReadMap(std::string_view bytes, ColumnSink* map) const;
   /// A value of kBytes, kBigDecimal or a nested shape from its bytes.
   Status ReadWhole(std::string_view bytes, ColumnSink* sink) const;
-  /// A value of any shape but kFixed from its slot in `section`; `budget` is what pieces may still add up to.
+  /// A value of any shape but kFixed from its slot in `section`; `budget` is what pieces may still
+  /// add up to.
   Status ReadSlot(std::string_view section, uint64_t slot, size_t* budget, ColumnSink* sink) const;
 
   RowLayout layout_;
 };
 
 /// Where the bytes of each column lie in COMPACTED and INDEXED rows, nullopt = NULL.
-Result<std::vector<std::optional<std::string_view>>> SplitCompacted(const std::vector<ValueLayout>& layouts,
-                                                                    std::string_view row);
-Result<std::vector<std::optional<std::string_view>>> SplitIndexed(const std::vector<ValueLayout>& layouts,
-                                                                  std::string_view row);
+Result<std::vector<std::optional<std::string_view>>> SplitCompacted(
+    const std::vector<ValueLayout>& layouts, std::string_view row);
+Result<std::vector<std::optional<std::string_view>>> SplitIndexed(
+    const std::vector<ValueLayout>& layouts, std::string_view row);
 
 }  // namespace sluice::types

@@ -1,6 +1,5 @@
-#include "types/row_writer_internal.h"
-
 #include "base/bytes.h"
+#include "types/row_writer_internal.h"
 
 namespace sluice::types {
 namespace {
@@ -26,7 +25,8 @@ void AppendVarintFast(uint64_t value, std::string* out) {
   out->append(raw, size);
 }
 
-/// Put `bytes` behind the section that starts at `base`, padded to words, and return what the slot says of it.
+/// Put `bytes` behind the section that starts at `base`, padded to words, and return what the slot
+/// says of it.
 uint64_t AppendPiece(std::string_view bytes, size_t base, std::string* out) {
   const uint64_t offset = out->size() - base;
   out->append(bytes);
@@ -45,13 +45,17 @@ uint64_t InlineSlot(std::string_view bytes) {
 
 void RowWriter::AppendRow(const std::vector<ColumnView>& columns, int64_t row, std::string* out) {
   switch (layout_) {
-    case RowLayout::kCompacted: return AppendCompactedRow(columns, row, out);
-    case RowLayout::kIndexed: return AppendIndexedRow(columns, row, out);
-    case RowLayout::kBinary: return AppendBinaryRow(columns, row, out);
+    case RowLayout::kCompacted:
+      return AppendCompactedRow(columns, row, out);
+    case RowLayout::kIndexed:
+      return AppendIndexedRow(columns, row, out);
+    case RowLayout::kBinary:
+      return AppendBinaryRow(columns, row, out);
   }
 }
 
-void RowWriter::AppendCompactedRow(const std::vector<ColumnView>& columns, int64_t row, std::string* out) {
+void RowWriter::AppendCompactedRow(const std::vector<ColumnView>& columns, int64_t row,
+                                   std::string* out) {
   const size_t nulls_at = out->size();
   out->append(NullBytes(columns.size()), '\0');
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -75,7 +79,8 @@ void RowWriter::AppendCompactedValue(const ColumnView& column, int64_t row, std:
       if (!layout.varint) return AppendFixed(bits, layout.width, out);
       return AppendVarintFast(layout.width == 4 ? static_cast<uint32_t>(bits) : bits, out);
     }
-    case Shape::kBytes: return with_size(column.Bytes(row));
+    case Shape::kBytes:
+      return with_size(column.Bytes(row));
     case Shape::kTimePair: {
       const TimePair time = column.Time(row);
       AppendVarint(out, static_cast<uint64_t>(time.ms));
@@ -85,13 +90,16 @@ void RowWriter::AppendCompactedValue(const ColumnView& column, int64_t row, std:
       char bytes[kBigDecimalBytes];
       return with_size({bytes, column.BigDecimal(row, bytes)});
     }
-    default: return with_size(Nested(column, row));
+    default:
+      return with_size(Nested(column, row));
   }
 }
 
-void RowWriter::AppendIndexedRow(const std::vector<ColumnView>& columns, int64_t row, std::string* out) {
+void RowWriter::AppendIndexedRow(const std::vector<ColumnView>& columns, int64_t row,
+                                 std::string* out) {
   const size_t nulls_at = out->size();
-  const size_t listed = std::ranges::count_if(columns, [](const auto& c) { return HasListedSize(c.layout()); });
+  const size_t listed =
+      std::ranges::count_if(columns, [](const auto& c) { return HasListedSize(c.layout()); });
   size_t size_at = nulls_at + NullBytes(columns.size());
   out->append(NullBytes(columns.size()) + listed * 4, '\0');
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -109,8 +117,10 @@ void RowWriter::AppendIndexedRow(const std::vector<ColumnView>& columns, int64_t
 
 void RowWriter::AppendIndexedValue(const ColumnView& column, int64_t row, std::string* out) {
   switch (column.layout().shape) {
-    case Shape::kFixed: return AppendFixed(column.Bits(row), column.layout().width, out);
-    case Shape::kBytes: return AppendPadded(column.Bytes(row), column.layout(), out);
+    case Shape::kFixed:
+      return AppendFixed(column.Bits(row), column.layout().width, out);
+    case Shape::kBytes:
+      return AppendPadded(column.Bytes(row), column.layout(), out);
     case Shape::kTimePair: {
       const TimePair time = column.Time(row);
       AppendLe(out, time.ms);
@@ -121,7 +131,8 @@ void RowWriter::AppendIndexedValue(const ColumnView& column, int64_t row, std::s
       out->append(bytes, column.BigDecimal(row, bytes));
       return;
     }
-    default: out->append(Nested(column, row));
+    default:
+      out->append(Nested(column, row));
   }
 }
 
@@ -132,11 +143,13 @@ void RowWriter::AppendPadded(std::string_view bytes, const ValueLayout& layout, 
   if (bytes.size() <= size) {
     out->append(size - bytes.size(), '\0');
   } else if (status_.ok()) {
-    status_ = Error(ErrorCode::kInvalidTable, "value is longer than its column length=", size, " size_bytes=", bytes.size());
+    status_ = Error(ErrorCode::kInvalidTable, "value is longer than its column length=", size,
+                    " size_bytes=", bytes.size());
   }
 }
 
-void RowWriter::AppendBinaryRow(const std::vector<ColumnView>& columns, int64_t row, std::string* out) {
+void RowWriter::AppendBinaryRow(const std::vector<ColumnView>& columns, int64_t row,
+                                std::string* out) {
   const size_t base = out->size();
   const size_t slots_at = base + BinaryNullBytes(columns.size());
   out->append(BinaryNullBytes(columns.size()) + columns.size() * kSlotBytes, '\0');
@@ -152,16 +165,19 @@ void RowWriter::AppendBinaryRow(const std::vector<ColumnView>& columns, int64_t 
       std::memcpy(out->data() + slot, raw, column.layout().width);
     } else if (!null) {
       PutSlot(column, row, base, slot, out);
-    } else if (column.layout().shape == Shape::kBigDecimal || column.layout().shape == Shape::kTimePair) {
+    } else if (column.layout().shape == Shape::kBigDecimal ||
+               column.layout().shape == Shape::kTimePair) {
       // NULL keeps its room, so that a writer in Java can set the value later; hashes see it.
       const uint64_t offset = out->size() - base;
-      out->append(column.layout().shape == Shape::kBigDecimal ? kBigDecimalBytes : kSlotBytes, '\0');
+      out->append(column.layout().shape == Shape::kBigDecimal ? kBigDecimalBytes : kSlotBytes,
+                  '\0');
       StoreLe(out->data() + slot, offset << 32);
     }
   }
 }
 
-void RowWriter::PutSlot(const ColumnView& column, int64_t row, size_t base, size_t slot, std::string* out) {
+void RowWriter::PutSlot(const ColumnView& column, int64_t row, size_t base, size_t slot,
+                        std::string* out) {
   uint64_t value = 0;
   switch (column.layout().shape) {
     case Shape::kBytes: {
@@ -182,7 +198,8 @@ void RowWriter::PutSlot(const ColumnView& column, int64_t row, size_t base, size
       value = (AppendPiece({bytes, kBigDecimalBytes}, base, out) & ~uint64_t{0xffffffff}) | size;
       break;
     }
-    default: value = AppendPiece(Nested(column, row), base, out);
+    default:
+      value = AppendPiece(Nested(column, row), base, out);
   }
   StoreLe(out->data() + slot, value);
 }
@@ -220,9 +237,14 @@ void RowWriter::AppendMap(const ColumnView& map, int64_t row, std::string* out) 
 std::string RowWriter::Nested(const ColumnView& column, int64_t row) {
   std::string bytes;
   switch (column.layout().shape) {
-    case Shape::kArray: AppendArray(column.children()[0], column.Elements(row), &bytes); break;
-    case Shape::kMap: AppendMap(column, row, &bytes); break;
-    default: AppendRow(column.children(), row, &bytes);
+    case Shape::kArray:
+      AppendArray(column.children()[0], column.Elements(row), &bytes);
+      break;
+    case Shape::kMap:
+      AppendMap(column, row, &bytes);
+      break;
+    default:
+      AppendRow(column.children(), row, &bytes);
   }
   return bytes;
 }

@@ -25,7 +25,8 @@ class RowWriter {
   void AppendMap(const ColumnView& map, int64_t row, std::string* out);
   /// The bytes of an ARRAY, MAP or ROW value.
   std::string Nested(const ColumnView& column, int64_t row);
-  /// Fill the slot at `slot` of the section that starts at `base` of `out` with a value of any shape but kFixed.
+  /// Fill the slot at `slot` of the section that starts at `base` of `out` with a value of any
+  /// shape but kFixed.
   void PutSlot(const ColumnView& column, int64_t row, size_t base, size_t slot, std::string* out);
   void AppendPadded(std::string_view bytes, const ValueLayout& layout, std::string* out);
 

@@ -51,7 +51,8 @@ class FieldIds {
   /// `type` with ids in all its nested row fields.
   DataTypePtr Fill(const DataTypePtr& type) {
     std::vector<DataTypePtr> children;
-    for (const DataTypePtr& child : DataTypeBuilder::ChildrenOf(*type)) children.push_back(Fill(child));
+    for (const DataTypePtr& child : DataTypeBuilder::ChildrenOf(*type))
+      children.push_back(Fill(child));
     std::vector<RowField> fields = type->fields();
     for (RowField& field : fields) {
       field.field_id = Take(field.field_id);
@@ -68,7 +69,8 @@ class FieldIds {
 
 int32_t HighestNestedId(const DataType& type) {
   int32_t highest = -1;
-  for (const DataTypePtr& child : DataTypeBuilder::ChildrenOf(type)) highest = std::max(highest, HighestNestedId(*child));
+  for (const DataTypePtr& child : DataTypeBuilder::ChildrenOf(type))
+    highest = std::max(highest, HighestNestedId(*child));
   for (const RowField& field : type.fields()) {
     highest = std::max({highest, field.field_id, HighestNestedId(*field.type)});
   }
@@ -78,19 +80,23 @@ int32_t HighestNestedId(const DataType& type) {
 }  // namespace
 
 Status Schema::AssignIds() {
-  const auto with_id = std::ranges::count_if(columns, [](const Column& column) { return column.id >= 0; });
+  const auto with_id =
+      std::ranges::count_if(columns, [](const Column& column) { return column.id >= 0; });
   if (with_id != 0 && with_id != static_cast<int64_t>(columns.size())) {
-    return Error(ErrorCode::kInvalidTable, "some columns have an id and others not with_id=", with_id);
+    return Error(ErrorCode::kInvalidTable,
+                 "some columns have an id and others not with_id=", with_id);
   }
   int32_t used = highest_field_id;
   if (with_id == 0) used = -1;
-  for (const Column& column : columns) used = std::max({used, column.id, with_id == 0 ? -1 : HighestNestedId(*column.type)});
+  for (const Column& column : columns)
+    used = std::max({used, column.id, with_id == 0 ? -1 : HighestNestedId(*column.type)});
   FieldIds ids(used + 1);
   for (Column& column : columns) {
     column.id = ids.Take(column.id);
     column.type = ids.Fill(column.type);
   }
-  if (ids.repeated()) return Error(ErrorCode::kInvalidTable, "field id repeats id=", *ids.repeated());
+  if (ids.repeated())
+    return Error(ErrorCode::kInvalidTable, "field id repeats id=", *ids.repeated());
   highest_field_id = std::max(highest_field_id, ids.highest());
   return Status::OK();
 }
@@ -119,9 +125,11 @@ std::string NameProblem(std::string_view name, bool creating) {
   if (name.size() > 200) return "name is longer than 200 characters";
   if (name == "." || name == "..") return "name is . or ..";
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
   };
-  if (!std::ranges::all_of(name, allowed)) return "name has other characters than letters, digits, '_' and '-'";
+  if (!std::ranges::all_of(name, allowed))
+    return "name has other characters than letters, digits, '_' and '-'";
   if (creating && name.starts_with("__")) return "name starts with __";
   return "";
 }

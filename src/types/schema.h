@@ -16,8 +16,8 @@ struct Column {
   std::string name;
   DataTypePtr type;
   std::string comment;
-  int32_t id = -1;  ///< Column id, -1 before the server assigned one; never reused.
-  std::string agg_function;                      ///< Lower case, empty = none.
+  int32_t id = -1;           ///< Column id, -1 before the server assigned one; never reused.
+  std::string agg_function;  ///< Lower case, empty = none.
   std::map<std::string, std::string> agg_parameters;
 };
 

@@ -17,7 +17,8 @@ Status CheckVersion(const Json& json, ErrorCode code) {
 
 /// Lower case with '_', as the documents write it.
 std::string AggName(std::string name) {
-  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : name)
+    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return name;
 }
 
@@ -43,11 +44,13 @@ Json ColumnToJson(const Column& column) {
 Status ReadAgg(const Json& json, Column* column) {
   const auto found = json.find("agg_function");
   if (found == json.end() || found->is_null()) return Status::OK();
-  if (!found->is_object()) return Error(kSchemaCode, "agg_function is not a json object column=", column->name);
+  if (!found->is_object())
+    return Error(kSchemaCode, "agg_function is not a json object column=", column->name);
   ASSIGN_OR_RAISE(const auto name, TextMember(*found, "type", kSchemaCode));
   column->agg_function = AggName(name.value_or(""));
   if (!KnownAgg(column->agg_function)) {
-    return Error(kSchemaCode, "unknown agg_function column=", column->name, " type=", name.value_or(""));
+    return Error(kSchemaCode, "unknown agg_function column=", column->name,
+                 " type=", name.value_or(""));
   }
   ASSIGN_OR_RAISE(column->agg_parameters, PropertiesMember(*found, "parameters", kSchemaCode));
   return Status::OK();
@@ -60,7 +63,8 @@ Result<Column> ReadColumn(const Json& json) {
   if (!name || name->empty()) return Error(kSchemaCode, "column lacks its name");
   column.name = *std::move(name);
   const auto type = json.find("data_type");
-  if (type == json.end()) return Error(kSchemaCode, "column lacks its data_type column=", column.name);
+  if (type == json.end())
+    return Error(kSchemaCode, "column lacks its data_type column=", column.name);
   ASSIGN_OR_RAISE(column.type, TypeFromJson(*type));
   ASSIGN_OR_RAISE(auto comment, TextMember(json, "comment", kSchemaCode));
   column.comment = std::move(comment).value_or("");
@@ -73,7 +77,8 @@ Result<Column> ReadColumn(const Json& json) {
 Status CheckDistinct(const std::vector<std::string>& names, const char* what) {
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
-    if (!seen.insert(name).second) return Error(kSchemaCode, what, " repeats a column column=", name);
+    if (!seen.insert(name).second)
+      return Error(kSchemaCode, what, " repeats a column column=", name);
   }
   return Status::OK();
 }
@@ -82,7 +87,8 @@ Status CheckDistinct(const std::vector<std::string>& names, const char* what) {
 Status CheckColumns(const Schema& schema, const std::vector<std::string>& names, const char* what) {
   RETURN_NOT_OK(CheckDistinct(names, what));
   for (const std::string& name : names) {
-    if (schema.IndexOf(name) < 0) return Error(kSchemaCode, what, " names an unknown column column=", name);
+    if (schema.IndexOf(name) < 0)
+      return Error(kSchemaCode, what, " names an unknown column column=", name);
   }
   return Status::OK();
 }
@@ -92,7 +98,8 @@ Status FinishPrimaryKey(Schema* schema) {
   for (const std::string& name : schema->primary_key) {
     Column& column = schema->columns[schema->IndexOf(name)];
     column.type = column.type->WithNullable(false);
-    if (!column.agg_function.empty()) return Error(kSchemaCode, "primary key column has an agg_function column=", name);
+    if (!column.agg_function.empty())
+      return Error(kSchemaCode, "primary key column has an agg_function column=", name);
   }
   return Status::OK();
 }
@@ -100,12 +107,17 @@ Status FinishPrimaryKey(Schema* schema) {
 Status FinishAutoIncrement(const Schema& schema) {
   RETURN_NOT_OK(CheckColumns(schema, schema.auto_increment, "auto increment"));
   if (schema.auto_increment.empty()) return Status::OK();
-  if (schema.auto_increment.size() > 1) return Error(kSchemaCode, "more than one auto increment column");
+  if (schema.auto_increment.size() > 1)
+    return Error(kSchemaCode, "more than one auto increment column");
   const Column& column = schema.columns[schema.IndexOf(schema.auto_increment[0])];
-  const bool in_key = std::ranges::find(schema.primary_key, column.name) != schema.primary_key.end();
-  const bool integer = column.type->kind() == TypeKind::kInteger || column.type->kind() == TypeKind::kBigInt;
+  const bool in_key =
+      std::ranges::find(schema.primary_key, column.name) != schema.primary_key.end();
+  const bool integer =
+      column.type->kind() == TypeKind::kInteger || column.type->kind() == TypeKind::kBigInt;
   if (in_key || !integer || !schema.has_primary_key()) {
-    return Error(kSchemaCode, "auto increment needs an INT or BIGINT column beside a primary key column=", column.name);
+    return Error(
+        kSchemaCode,
+        "auto increment needs an INT or BIGINT column beside a primary key column=", column.name);
   }
   return Status::OK();
 }
@@ -126,7 +138,8 @@ Result<Schema> ReadSchema(const Json& json) {
   RETURN_NOT_OK(CheckVersion(json, kSchemaCode));
   Schema schema;
   const auto columns = json.find("columns");
-  if (columns == json.end() || !columns->is_array()) return Error(kSchemaCode, "schema lacks its columns");
+  if (columns == json.end() || !columns->is_array())
+    return Error(kSchemaCode, "schema lacks its columns");
   std::vector<std::string> names;
   for (const Json& item : *columns) {
     ASSIGN_OR_RAISE(Column column, ReadColumn(item));
@@ -149,7 +162,8 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// The checks that belong to the descriptor itself, and the default bucket key of a primary-key table.
+/// The checks that belong to the descriptor itself, and the default bucket key of a primary-key
+/// table.
 Status FinishDescriptor(TableDescriptor* table) {
   const Schema& schema = table->schema;
   RETURN_NOT_OK(CheckColumns(schema, table->partition_keys, "partition key"));
@@ -158,17 +172,20 @@ Status FinishDescriptor(TableDescriptor* table) {
     return Error(kSchemaCode, "bucket count is not positive bucket_count=", *table->bucket_count);
   }
   for (const std::string& name : table->bucket_keys) {
-    if (Has(table->partition_keys, name)) return Error(kSchemaCode, "bucket key has a partition column column=", name);
+    if (Has(table->partition_keys, name))
+      return Error(kSchemaCode, "bucket key has a partition column column=", name);
     if (table->has_primary_key() && !Has(schema.primary_key, name)) {
       return Error(kSchemaCode, "bucket key has a column outside the primary key column=", name);
     }
   }
   if (!table->has_primary_key()) return Status::OK();
   for (const std::string& name : table->partition_keys) {
-    if (!Has(schema.primary_key, name)) return Error(kSchemaCode, "partition column is not in the primary key column=", name);
+    if (!Has(schema.primary_key, name))
+      return Error(kSchemaCode, "partition column is not in the primary key column=", name);
   }
   if (table->bucket_keys.empty()) table->bucket_keys = table->PhysicalPrimaryKey();
-  if (table->bucket_keys.empty()) return Error(kSchemaCode, "primary key has no column beside the partition columns");
+  if (table->bucket_keys.empty())
+    return Error(kSchemaCode, "primary key has no column beside the partition columns");
   return Status::OK();
 }
 
@@ -207,10 +224,12 @@ Result<TableDescriptor> TableDescriptor::FromJson(std::string_view text) {
   table.partition_keys = std::move(partition_keys).value_or(std::vector<std::string>());
   ASSIGN_OR_RAISE(auto bucket_keys, TextsMember(json, "bucket_key", kSchemaCode));
   ASSIGN_OR_RAISE(table.bucket_count, IntMember(json, "bucket_count", kSchemaCode));
-  if (table.bucket_count && !bucket_keys) return Error(kSchemaCode, "table descriptor has bucket_count without bucket_key");
+  if (table.bucket_count && !bucket_keys)
+    return Error(kSchemaCode, "table descriptor has bucket_count without bucket_key");
   table.bucket_keys = std::move(bucket_keys).value_or(std::vector<std::string>());
   ASSIGN_OR_RAISE(table.properties, PropertiesMember(json, "properties", kSchemaCode));
-  ASSIGN_OR_RAISE(table.custom_properties, PropertiesMember(json, "custom_properties", kSchemaCode));
+  ASSIGN_OR_RAISE(table.custom_properties,
+                  PropertiesMember(json, "custom_properties", kSchemaCode));
   RETURN_NOT_OK(FinishDescriptor(&table));
   return table;
 }

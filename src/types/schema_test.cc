@@ -128,10 +128,12 @@ TEST(TableDescriptorTest, ComesBackByteForByte) {
 }
 
 TEST(TableDescriptorTest, FillsInTheBucketKeyAndMakesKeysNotNull) {
-  ASSERT_OK_AND_ASSIGN(const auto table, TableDescriptor::FromJson(
-      R"({"version":1,"schema":{"version":1,"columns":[{"name":"p","data_type":{"type":"STRING"}},)"
-      R"({"name":"k","data_type":{"type":"INTEGER"}}],"primary_key":["p","k"]},"partition_key":["p"],)"
-      R"("properties":{},"custom_properties":{}})"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto table,
+      TableDescriptor::FromJson(
+          R"({"version":1,"schema":{"version":1,"columns":[{"name":"p","data_type":{"type":"STRING"}},)"
+          R"({"name":"k","data_type":{"type":"INTEGER"}}],"primary_key":["p","k"]},"partition_key":["p"],)"
+          R"("properties":{},"custom_properties":{}})"));
   EXPECT_EQ(table.bucket_keys, std::vector<std::string>{"k"});
   EXPECT_FALSE(table.schema.columns[1].type->nullable());
   EXPECT_FALSE(table.bucket_count.has_value());
@@ -151,14 +153,17 @@ TEST(TableDescriptorTest, RefusesWhatDoesNotFitTogether) {
       {Replace(good, R"("bucket_key":["id"])", R"("bucket_key":["d"])"), "column=d"},
       {Replace(good, R"("bucket_key":["id"])", R"("bucket_key":["x"])"), "column=x"},
       {Replace(good, R"("partition_key":["d"])", R"("partition_key":["n"])"), "column=n"},
-      {Replace(good, R"("primary_key":["d","id"])", R"("primary_key":["d","id","id"])"), "column=id"},
-      {Replace(good, R"("primary_key":["d","id"])", R"("primary_key":["d","gone"])"), "column=gone"},
+      {Replace(good, R"("primary_key":["d","id"])", R"("primary_key":["d","id","id"])"),
+       "column=id"},
+      {Replace(good, R"("primary_key":["d","id"])", R"("primary_key":["d","gone"])"),
+       "column=gone"},
       {Replace(good, R"("primary_key":["d","id"])", R"("primary_key":["d","id","n"])"), "column=n"},
       {Replace(good, R"("name":"n")", R"("name":"id")"), "column=id"},
       {Replace(good, "listagg", "median"), "median"},
       {Replace(good, R"("bucket_count":3)", R"("bucket_count":0)"), "bucket_count=0"},
       {Replace(good, R"("version":1)", R"("version":2)"), "version=2"},
-      {Replace(good, R"("properties":{"table.kv.format":"COMPACTED"})", R"("properties":{"a":1})"), "properties"},
+      {Replace(good, R"("properties":{"table.kv.format":"COMPACTED"})", R"("properties":{"a":1})"),
+       "properties"},
       {R"({"version":1})", "schema"},
   };
   for (const auto& [json, word] : cases) {
@@ -172,7 +177,8 @@ TEST(TableDescriptorTest, RefusesWhatDoesNotFitTogether) {
 TEST(SchemaTest, GivesIdsInOrderToColumnsAndNestedFields) {
   Schema schema;
   schema.columns.push_back({"a", I()});
-  schema.columns.push_back({"r", DataType::Array(DataType::Row({{"x", DataType::Row({{"y", I()}})}, {"z", S()}}))});
+  schema.columns.push_back(
+      {"r", DataType::Array(DataType::Row({{"x", DataType::Row({{"y", I()}})}, {"z", S()}}))});
   schema.columns.push_back({"b", S()});
   ASSERT_OK(schema.AssignIds());
   EXPECT_EQ(schema.columns[1].id, 1);
@@ -198,8 +204,9 @@ TEST(SchemaTest, KeepsGivenIdsAndRefusesMixedOrRepeatedOnes) {
 }
 
 TEST(DatabaseDescriptorTest, ReadsWritesAndRefuses) {
-  ASSERT_OK_AND_ASSIGN(const auto database,
-                       DatabaseDescriptor::FromJson(R"({"version":1,"comment":"c","custom_properties":{"a":"b"}})"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto database,
+      DatabaseDescriptor::FromJson(R"({"version":1,"comment":"c","custom_properties":{"a":"b"}})"));
   EXPECT_EQ(database.ToJson(), R"({"version":1,"comment":"c","custom_properties":{"a":"b"}})");
   EXPECT_CODE(ErrorCode::kInvalidDatabase, DatabaseDescriptor::FromJson("x"));
   EXPECT_CODE(ErrorCode::kInvalidDatabase, DatabaseDescriptor::FromJson(R"({"comment":1})"));
