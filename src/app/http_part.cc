@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "gateway/http_server.h"
 #include "gateway/overview.h"
+#include "gateway/sql_endpoint.h"
 #include "io/file.h"
+#include "sql/session.h"
 
 namespace sluice::app {
 namespace {
@@ -34,6 +36,11 @@ struct HttpPart::Parts {
   explicit Parts(const Options& options)
       : status(options.catalog, options.tablet, options.tiering, options.loop),
         overview(status, options.clock, std::string(kVersion)),
+        statements(
+            [&engine = options.engine, &tables = options.tables, &clock = options.clock] {
+              return std::make_unique<sql::Session>(engine, tables, clock);
+            },
+            options.clock, options.random),
         server(ServerOptions(options.config)) {}
 
   void AddRoutes() {
@@ -48,20 +55,26 @@ struct HttpPart::Parts {
       if (!json.ok()) return gateway::ErrorResponse(json.status());
       return gateway::HttpResponse{.body = std::move(json).ValueUnsafe()};
     });
+    statements.Register(&server);
   }
 
   MetricRegistry metrics;
   ProcessStatus status;
   gateway::Overview overview;
-  gateway::HttpServer server;
+  gateway::SqlEndpoint statements;
+  gateway::HttpServer server;  // Last: its handlers use the rest.
 };
 
 HttpPart::HttpPart(Options options) : parts_(std::make_unique<Parts>(options)) {
   parts_->metrics.AddSource([this](std::vector<MetricSample>* samples) { parts_->status.Collect(samples); });
+  parts_->metrics.AddSource(std::move(options.process_samples));
   parts_->AddRoutes();
 }
 
-HttpPart::~HttpPart() { parts_->server.Stop(); }
+HttpPart::~HttpPart() {
+  parts_->statements.Stop();
+  parts_->server.Stop();
+}
 
 Status HttpPart::Start() {
   RETURN_NOT_OK(parts_->server.Start());

@@ -1,13 +1,20 @@
 #pragma once
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "app/config.h"
-#include "app/memory_plan.h"
+#include "base/metrics.h"
 #include "io/clock.h"
 #include "io/loop.h"
+#include "io/random.h"
 
 namespace sluice::meta {
 class Catalog;
+}
+namespace sluice::sql {
+class Engine;
+class TableCatalog;
 }
 namespace sluice::tablet {
 class TabletService;
@@ -18,17 +25,20 @@ class TieringService;
 
 namespace sluice::app {
 
-/// What the server offers over HTTP: health, metrics, the overview of tables, the console's files.
+/// What the server offers over HTTP: health, metrics, the overview of tables, SQL, the console's files.
 class HttpPart {
  public:
   struct Options {
     const Config& config;
-    const MemoryPlan& memory;
     const meta::Catalog& catalog;
     tablet::TabletService& tablet;
     const tiering::TieringService* tiering;  ///< Null when no table may be tiered.
+    sql::Engine& engine;
+    sql::TableCatalog& tables;
+    std::function<void(std::vector<MetricSample>*)> process_samples;  ///< Metrics of the process itself.
     io::Loop& loop;                          ///< Where the replicas are asked.
     io::Clock& clock;
+    io::Random& random;
   };
   explicit HttpPart(Options options);
   /// Stops, waiting for requests that run.

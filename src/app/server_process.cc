@@ -1,7 +1,9 @@
 #include "app/server_process.h"
 
 #include "app/catalog_tables.h"
+#include "app/catalog_views.h"
 #include "app/http_part.h"
+#include "app/machine.h"
 #include "app/settings.h"
 #include "base/log.h"
 #include "client/cluster.h"
@@ -15,6 +17,8 @@
 #include "server/local_transport.h"
 #include "server/metadata_service.h"
 #include "shard/shards.h"
+#include "sql/engine.h"
+#include "sql/fluss_catalog.h"
 #include "tiering/tiering_service.h"
 
 namespace sluice::app {
@@ -44,6 +48,7 @@ struct ServerProcess::Parts {
   Result<std::vector<server::Endpoint>> ListenOn(const Listeners& listeners, io::Service& service);
   Status StartTiering();
   Status StartHttp();
+  void CollectSamples(std::vector<MetricSample>* samples);
   Status Stop();
 
   const Config config;
@@ -73,6 +78,9 @@ struct ServerProcess::Parts {
   std::vector<std::unique_ptr<server::FrameListener>> listeners;
   client::ClusterPtr local_cluster;
   std::unique_ptr<tiering::TieringService> tiering;
+  std::unique_ptr<sql::Engine> engine;
+  std::unique_ptr<CatalogViews> views;
+  std::unique_ptr<sql::FlussTableCatalog> sql_tables;
   std::unique_ptr<HttpPart> http;
   bool tablet_started = false, coordinator_started = false;
 };
@@ -88,7 +96,7 @@ Status ServerProcess::Parts::OpenData() {
   catalog_pool = io::Pool::Start({.name = "catalog", .threads = 2});
   shard_threads = io::LoopThreads::Start("shard", ShardsOf(config));
   coordinator_thread = io::LoopThreads::Start("coordinator", 1);
-  local_thread = io::LoopThreads::Start("local", 1);
+  local_thread = io::LoopThreads::Start("local", 2);
   ASSIGN_OR_RAISE(store, meta::OpenRocksMetaStore(folders.metadata));
   ASSIGN_OR_RAISE(catalog, meta::Catalog::Open(*store, clock));
   return Status::OK();
@@ -221,14 +229,51 @@ Status ServerProcess::Parts::StartTiering() {
 }
 
 Status ServerProcess::Parts::StartHttp() {
-  http = std::make_unique<HttpPart>(HttpPart::Options{.config = config,
-                                                      .memory = memory,
-                                                      .catalog = *catalog,
-                                                      .tablet = *tablet,
-                                                      .tiering = tiering.get(),
-                                                      .loop = local_thread->at(0),
-                                                      .clock = clock});
+  engine = std::make_unique<sql::Engine>(sql::EngineOptions{
+      .threads = static_cast<int>(config.IsSet("sql.threads") ? std::max<int64_t>(1, config.Int("sql.threads"))
+                                                              : std::max(1, MachineCores() - 1)),
+      .memory_bytes_max = memory.sql_bytes,
+      .temp_folder = io::JoinPath(folders.data, "sql-spill")});
+  views = std::make_unique<CatalogViews>(*catalog, *coordinator, local_thread->at(0));
+  sql::FlussCatalogOptions tables_options{
+      .cluster = local_cluster, .loops = {}, .lake = lake.get(), .views = views.get(), .random = &random};
+  for (size_t i = 0; i < local_thread->size(); ++i) tables_options.loops.push_back(&local_thread->at(i));
+  sql_tables = std::make_unique<sql::FlussTableCatalog>(std::move(tables_options));
+  http = std::make_unique<HttpPart>(
+      HttpPart::Options{.config = config,
+                        .catalog = *catalog,
+                        .tablet = *tablet,
+                        .tiering = tiering.get(),
+                        .engine = *engine,
+                        .tables = *sql_tables,
+                        .process_samples = [this](std::vector<MetricSample>* samples) { CollectSamples(samples); },
+                        .loop = local_thread->at(0),
+                        .clock = clock,
+                        .random = random});
   return http->Start();
+}
+
+void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
+  using Kind = MetricSample::Kind;
+  for (const auto& listener : listeners) {
+    const server::ConnectionCounters& counters = listener->counters();
+    const std::map<std::string, std::string> labels = {
+        {"listener", listener->endpoint().listener}, {"port", std::to_string(listener->endpoint().port)}};
+    const auto add = [&](const char* name, const char* help, Kind kind, const std::atomic<int64_t>& value) {
+      samples->push_back({name, help, kind, labels, static_cast<double>(value.load(std::memory_order_relaxed))});
+    };
+    add("sluice_connections", "Open client connections.", Kind::kGauge, counters.open);
+    add("sluice_requests_total", "Requests read.", Kind::kCounter, counters.requests);
+    add("sluice_received_bytes_total", "Bytes of requests.", Kind::kCounter, counters.received_bytes);
+    add("sluice_sent_bytes_total", "Bytes of answers.", Kind::kCounter, counters.sent_bytes);
+    add("sluice_refused_frames_total", "Malformed or oversize requests.", Kind::kCounter, counters.refused_frames);
+  }
+  samples->push_back({"sluice_request_budget_used_bytes", "Bodies of requests under way.", Kind::kGauge, {},
+                      static_cast<double>(request_budget->used_bytes())});
+  samples->push_back({"sluice_request_budget_bytes", "Most bytes of requests under way.", Kind::kGauge, {},
+                      static_cast<double>(request_budget->total_bytes())});
+  samples->push_back({"sluice_loop_longest_pause_seconds", "Longest callback on a shard's loop since the last look.",
+                      Kind::kGauge, {}, static_cast<double>(shard_threads->TakeLongestPause().count()) / 1e6});
 }
 
 // Also called after a start that failed half way, so every part may be missing.
@@ -236,6 +281,7 @@ Status ServerProcess::Parts::Stop() {
   if (local_thread == nullptr) return Status::OK();
   io::Loop& loop = local_thread->at(0);
   http.reset();
+  sql_tables.reset();
   if (tiering != nullptr) tiering->Stop();
   for (const auto& listener : listeners) io::SyncWait(loop, listener->Stop(loop));
   listeners.clear();
