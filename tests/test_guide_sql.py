@@ -1,0 +1,153 @@
+"""The batch statements of the users' guide, as written, in the order and with the rows and results beside them.
+
+The material is an extra input: the folder that SLUICE_EXTRA_INPUTS names has guide-sql/ with NN-*.sql, shape.sql,
+rows.sql, expected/NN.jsonl and expected/TYPES.tsv.
+"""
+import glob
+import json
+import os
+import time
+import urllib.request
+
+import pytest
+
+from cluster import SqlError
+
+FOLDER = os.path.join(os.environ.get("SLUICE_EXTRA_INPUTS", ""), "guide-sql")
+CREATES = [1, 4, 11, 12, 21, 23, 26, 27, 28, 31, 32, 33, 34, 35]
+# Statement -> table whose rows it is judged by, where it has none of its own.
+TARGETS = {13: "log_orders", 14: "pk_orders", 15: "pk_orders", 29: "sales_cleaned", 30: "sales_aggregated",
+           36: "sales_metrics", 37: "vip_recommendations"}
+SELECTS = [5, 7, 8, 16, 17, 18, 22, 24, 25, 38, 39]
+SNAPSHOTS = {6: "orders", 10: "orders", 19: "pk_orders"}
+ORDERED = {38, 39}
+LAKE_TIMEOUT_S = 300  # The tables have the default freshness, three minutes.
+
+pytestmark = pytest.mark.skipif(not os.path.isdir(FOLDER), reason="SLUICE_EXTRA_INPUTS has no guide-sql")
+
+
+def statement(number):
+    path, = glob.glob(os.path.join(FOLDER, f"{number:02d}-*.sql"))
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+class Session:
+    """One session over HTTP."""
+
+    def __init__(self, server):
+        self.url = f"http://127.0.0.1:{server.http_port}/api/v1"
+        self.id = json.load(self._post("/sessions", b""))["id"]
+
+    def _post(self, path, body):
+        request = urllib.request.Request(self.url + path, data=body, headers={"Content-Type": "application/json"})
+        return urllib.request.urlopen(request, timeout=180)
+
+    def run(self, text):
+        """Columns and rows of the last statement of a text."""
+        columns, rows = [], []
+        with self._post("/sql", json.dumps({"sql": text, "session": self.id}).encode()) as answer:
+            for line in answer:
+                event = json.loads(line)
+                if event["kind"] == "error":
+                    raise SqlError(f"{text}\n{event}")
+                if event["kind"] == "columns":
+                    columns, rows = event["columns"], []
+                if event["kind"] == "rows":
+                    rows += event["rows"]
+        return columns, rows
+
+
+def expected(number):
+    with open(os.path.join(FOLDER, "expected", f"{number:02d}.jsonl"), encoding="utf-8") as f:
+        return [list(json.loads(line, object_pairs_hook=lambda pairs: [v for _, v in pairs])) for line in f]
+
+
+def expected_types():
+    types = {}
+    with open(os.path.join(FOLDER, "expected", "TYPES.tsv"), encoding="utf-8") as f:
+        for line in f:
+            number, _, text = line.rstrip("\n").partition("\t")
+            types[int(number)] = text
+    return types
+
+
+def same(a, b):
+    """Equal, but the last digit of a standard deviation is not reproducible."""
+    if a == b:
+        return True
+    try:
+        return isinstance(a, str) and isinstance(b, str) and abs(float(a) - float(b)) <= 1.5e-6 and "." in a
+    except ValueError:
+        return False
+
+
+def check(number, columns, rows, types):
+    want = expected(number)
+    if number not in ORDERED:
+        rows, want = (sorted(r, key=lambda row: json.dumps(row)) for r in (rows, want))
+    assert len(rows) == len(want), f"statement {number}: {rows} instead of {want}"
+    for got_row, want_row in zip(rows, want):
+        assert len(got_row) == len(want_row) and all(map(same, got_row, want_row)), \
+            f"statement {number}: {got_row} instead of {want_row}"
+    got = ", ".join(f"{column['name']} {column['type']}" for column in columns)
+    assert got == types[number], f"statement {number}: types"
+
+
+def wait_for_lake(server):
+    deadline = time.monotonic() + LAKE_TIMEOUT_S
+    while time.monotonic() < deadline:
+        tables = [t for t in server.status().values() if t["lake_enabled"]]
+        if all(t["log_end_offset"] == 0 or t["lag_rows"] == 0 and t["lake_offset"] == t["log_end_offset"] for t in tables):
+            return
+        time.sleep(0.3)
+    raise AssertionError(f"not all in the lake after {LAKE_TIMEOUT_S} s: {server.status()}\n{server.log_tail()}")
+
+
+def test_guide(make_server):
+    server = make_server().start()
+    session = Session(server)
+    types = expected_types()
+    session.run("CREATE CATALOG `my-catalog` WITH ('type' = 'fluss')")
+    session.run("USE CATALOG `my-catalog`")
+    for number in CREATES:
+        session.run(statement(number))
+    with open(os.path.join(FOLDER, "shape.sql"), encoding="utf-8") as f:
+        session.run(f.read())
+    with open(os.path.join(FOLDER, "rows.sql"), encoding="utf-8") as f:
+        session.run(f.read())
+
+    def judge(number):
+        columns, rows = session.run(f"SELECT * FROM {TARGETS[number]}")
+        check(number, columns, rows, types)
+
+    session.run(statement(13))
+    session.run(statement(14))
+    judge(13)
+    judge(14)
+    for number in (15, 29, 30, 36):
+        session.run(statement(number))
+        judge(number)
+    session.run(statement(37))
+    judge(37)
+
+    with pytest.raises(SqlError, match="2025-05-18"):
+        session.run(statement(20))
+    # Statements that read the plain tables need no lake.
+    for number in (7, 8, 16, 17, 22, 38):
+        check(number, *session.run(statement(number)), types)
+    wait_for_lake(server)
+    for number in SELECTS:
+        check(number, *session.run(statement(number)), types)
+    for number, table in SNAPSHOTS.items():
+        columns, rows = session.run(statement(number))
+        names = [column["name"] for column in columns]
+        ids = [row[names.index("snapshot_id")] for row in rows]
+        assert ids and ids == sorted(ids), f"statement {number}: {rows}"
+    session.run("USE guide_09")
+    check(9, *session.run(statement(9)), types)
+    session.run("USE fluss")
+    for number in (2, 3):
+        session.run(statement(number))
+    assert not server.status()["fluss.datalake_orders"]["lake_enabled"]
+
