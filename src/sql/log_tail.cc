@@ -43,6 +43,8 @@ Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const Unio
   tail->bucket_ = read.IdOf(bucket);
   tail->from_ = from;
   tail->to_ = to;
+  // Nothing to read, also where `from` is "earliest" and the bucket never had a row: a scan would wait for one.
+  if (to <= std::max<int64_t>(from, 0)) return tail;
   ASSIGN_OR_RAISE(tail->scanner_, io::SyncWait(*read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
                                                                       tail->bucket_, from, std::move(columns))));
   return tail;
