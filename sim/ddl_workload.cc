@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "coordinator/coordinator_harness.h"
+#include "coordinator/coordinator_testing.h"
 
 namespace sluice::sim {
 namespace {

@@ -5,13 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "app/sql_client.h"
 #include "app/sql_printer.h"
+#include "io/file.h"
 #include "sql/session.h"
 
 namespace sluice::app {
@@ -115,12 +115,6 @@ int Interact(SqlClient& client, const ShellOptions& options) {
   return 0;
 }
 
-Result<std::string> ReadAll(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Status::IOError("cannot read file=", path);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
 int Run(const ShellOptions& options) {
   auto checked = SqlPrinter::Make(options.format, std::cout);
   if (!checked.ok()) {
@@ -129,7 +123,7 @@ int Run(const ShellOptions& options) {
   }
   std::string script = options.statement;
   if (!options.file.empty()) {
-    auto text = ReadAll(options.file);
+    auto text = io::LocalFileSystem().ReadFile(options.file);
     if (!text.ok()) {
       PrintError(text.status());
       return 2;

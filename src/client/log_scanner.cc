@@ -301,12 +301,16 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     for (;;) {
       if (!self->failure.ok()) co_return std::exchange(self->failure, Status::OK());
       std::vector<ScanBatch> ready = self->TakeReady();
+      // Wait before the fetches start: a server in this process may answer within StartFetches.
+      const io::Completion<bool> woken(self->loop);
+      self->waiting = woken;
       self->StartFetches();
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           end - self->loop.clock().Monotonic());
-      if (!ready.empty() || left.count() <= 0) co_return ready;
-      const io::Completion<bool> woken(self->loop);
-      self->waiting = woken;
+      if (!ready.empty() || left.count() <= 0) {
+        self->waiting.reset();
+        co_return ready;
+      }
       const auto timer = self->loop.After(left, [woken] { woken.Set(false); });
       co_await woken;
       self->loop.Cancel(timer);

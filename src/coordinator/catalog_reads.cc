@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
-#include "coordinator/message_parts.h"
+#include "coordinator/message_parts_internal.h"
+#include "wire/proto/cluster.pb.h"
+#include "wire/proto/lake.pb.h"
+#include "wire/proto/partition.pb.h"
 
 namespace sluice::coordinator {
 

@@ -1,9 +1,15 @@
 #pragma once
 #include "coordinator/settings.h"
 #include "meta/catalog_state.h"
-#include "wire/proto/cluster.pb.h"
-#include "wire/proto/lake.pb.h"
-#include "wire/proto/partition.pb.h"
+
+namespace sluice::wire {
+class DescribeClusterConfigsResponse;
+class GetClusterHealthResponse;
+class GetLakeSnapshotRequest;
+class GetLakeSnapshotResponse;
+class ListPartitionInfosRequest;
+class ListPartitionInfosResponse;
+}  // namespace sluice::wire
 
 namespace sluice::coordinator {
 

@@ -3,7 +3,7 @@
 
 #include "coordinator/catalog_reads.h"
 #include "coordinator/coordinator_internal.h"
-#include "coordinator/message_parts.h"
+#include "coordinator/message_parts_internal.h"
 #include "wire/frame.h"
 #include "wire/proto/acl.pb.h"
 #include "wire/proto/cluster.pb.h"

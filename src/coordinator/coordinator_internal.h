@@ -5,10 +5,10 @@
 
 #include "coordinator/coordinator.h"
 #include "coordinator/ddl.h"
-#include "coordinator/lake_snapshots.h"
-#include "coordinator/producer_offsets.h"
+#include "coordinator/lake_snapshots_internal.h"
+#include "coordinator/producer_offsets_internal.h"
 #include "coordinator/tablet_link.h"
-#include "coordinator/tiering_desk.h"
+#include "coordinator/tiering_desk_internal.h"
 #include "wire/api.h"
 
 namespace sluice::coordinator {

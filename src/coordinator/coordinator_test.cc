@@ -1,6 +1,6 @@
 #include "coordinator/coordinator.h"
 
-#include "coordinator/coordinator_harness.h"
+#include "coordinator/coordinator_testing.h"
 #include "meta/lake_offsets.h"
 #include "wire/proto/acl.pb.h"
 #include "wire/proto/snapshot.pb.h"

@@ -1,6 +1,6 @@
 #include <functional>
 
-#include "coordinator/coordinator_harness.h"
+#include "coordinator/coordinator_testing.h"
 #include "io/crash_point.h"
 
 namespace sluice::coordinator {

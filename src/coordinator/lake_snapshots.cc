@@ -1,4 +1,4 @@
-#include "coordinator/lake_snapshots.h"
+#include "coordinator/lake_snapshots_internal.h"
 
 #include <set>
 

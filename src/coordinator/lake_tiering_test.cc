@@ -1,4 +1,4 @@
-#include "coordinator/coordinator_harness.h"
+#include "coordinator/coordinator_testing.h"
 #include "meta/lake_offsets.h"
 
 // The calls by which tiering works: heartbeat, prepare, commit, and what readers get of it.

@@ -1,4 +1,4 @@
-#include "coordinator/producer_offsets.h"
+#include "coordinator/producer_offsets_internal.h"
 
 #include "base/bytes.h"
 #include "wire/frame.h"

@@ -1,4 +1,4 @@
-#include "coordinator/tiering_desk.h"
+#include "coordinator/tiering_desk_internal.h"
 
 #include <algorithm>
 #include <set>

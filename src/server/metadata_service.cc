@@ -8,6 +8,8 @@
 #include "wire/proto/database.pb.h"
 #include "wire/proto/snapshot.pb.h"
 #include "wire/proto/table.pb.h"
+#include "wire/proto/lake.pb.h"
+#include "wire/proto/partition.pb.h"
 
 namespace sluice::server {
 namespace {

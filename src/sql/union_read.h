@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -38,7 +39,8 @@ struct UnionPart {
   Base base = Base::kNothing;
   int64_t log_from = kEarliest;
   int64_t log_to = 0;  ///< Exclusive: the high watermark.
-  bool reads_log() const { return log_from < log_to; }
+  /// "Earliest" of a log that never had a row is its end, 0.
+  bool reads_log() const { return std::max<int64_t>(log_from, 0) < log_to; }
 };
 
 struct UnionPlan {
