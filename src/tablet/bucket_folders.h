@@ -1,6 +1,9 @@
 #pragma once
+#include <optional>
 #include <string>
 
+#include "base/error.h"
+#include "io/file.h"
 #include "types/ids.h"
 
 namespace sluice::tablet {
@@ -15,6 +18,10 @@ struct BucketFolders {
 
   static BucketFolders Of(const std::string& data_dir, const types::TablePath& path, const std::string& partition_name,
                           const types::BucketId& id);
+  /// The folders of a bucket whose table nobody can name any more, found by the ids in their names; nullopt when
+  /// there are none. Blocks on files.
+  static Result<std::optional<BucketFolders>> Find(io::FileSystem& files, const std::string& data_dir,
+                                                   const types::BucketId& id);
 };
 
 }  // namespace sluice::tablet

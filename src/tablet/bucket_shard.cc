@@ -95,7 +95,11 @@ io::Task<Status> BucketShard::TakeInTurn(News news) {
 io::Task<Status> BucketShard::StopReplica(Stop stop) {
   const auto turn = co_await Turn(&turns_, loop_);
   const auto found = replicas_.find(stop.id);
-  if (found == replicas_.end()) co_return Status::OK();
+  if (found == replicas_.end()) {
+    // Not open: a drop that a crash cut in two is told again after the restart.
+    if (!stop.remove) co_return Status::OK();
+    co_return co_await RemoveLeftovers(stop.id);
+  }
   const std::shared_ptr<Replica> replica = found->second;
   if (stop.leader_epoch < replica->leadership().leader_epoch) {
     co_return Error(ErrorCode::kFencedLeaderEpoch, "leader epoch is old leader_epoch=", stop.leader_epoch,
@@ -134,6 +138,16 @@ io::Task<Status> BucketShard::RemoveFiles(BucketFolders folders) {
     return Status::OK();
   };
   co_return co_await server.sync_pool->Run(*loop_, std::move(remove));
+}
+
+io::Task<Status> BucketShard::RemoveLeftovers(types::BucketId id) {
+  const TabletOptions& server = *options_.server;
+  auto find = [id, files = server.files, data_dir = server.data_dir] {
+    return BucketFolders::Find(*files, data_dir, id);
+  };
+  CO_ASSIGN_OR_RETURN(const auto folders, co_await server.sync_pool->Run(*loop_, std::move(find)));
+  if (!folders) co_return Status::OK();
+  co_return co_await RemoveFiles(*folders);
 }
 
 io::Task<Status> BucketShard::CloseAll() {

@@ -66,6 +66,7 @@ class BucketShard {
   io::Task<Status> TakeInTurn(News news);
   io::Task<Status> CloseReplica(std::shared_ptr<Replica> replica, bool clean);
   io::Task<Status> RemoveFiles(BucketFolders folders);
+  io::Task<Status> RemoveLeftovers(types::BucketId id);
 
   const Options options_;
   io::Loop* const loop_;

@@ -120,7 +120,12 @@ TEST_F(ReplicaLifeTest, StopReplicaRemovesFilesWhenTold) {
   EXPECT_TRUE(files.Exists(table + "/log-1").ValueOrDie());
   ASSERT_OK(Lead(kKeyTable, 1, 1, 1));
   EXPECT_EQ(Lookup(1, {1}).ValueOrDie(), (Rows{TestRow{1, "a", 1}}));
-  for (int bucket = 1; bucket < 4; ++bucket) ASSERT_OK(stop(bucket, true, 1));
+  // A bucket that is not open goes too: its table is dropped, and only the ids in the names still tell.
+  ASSERT_OK(stop(2, false, 1));
+  EXPECT_TRUE(files.Exists(table + "/log-2").ValueOrDie());
+  ASSERT_OK(stop(2, true, 1));
+  EXPECT_FALSE(files.Exists(table + "/log-2").ValueOrDie());
+  for (const int bucket : {1, 3}) ASSERT_OK(stop(bucket, true, 1));
   EXPECT_FALSE(files.Exists(table).ValueOrDie());
   ASSERT_OK(stop(1, true, 1));  // Gone already.
 }
