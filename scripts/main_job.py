@@ -19,6 +19,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import source_data
 
 READY_TIMEOUT_S = 30
+FLIGHTS_PER_SECOND = 30_000  # So that the load takes long enough to be looked at.
+PAUSE_BETWEEN_ROUNDS_S = 0.5
 CATCH_UP_TIMEOUT_S = 180
 
 
@@ -89,11 +91,14 @@ class Server:
 
 def load_table(server, table, loads, acknowledged, errors):
     """Load a table's files one after another; their acknowledged rows are added up."""
-    for load in loads:
+    for n, load in enumerate(loads):
+        if n > 0:
+            time.sleep(PAUSE_BETWEEN_ROUNDS_S)
         command = [server.options.sluice, "load", "--bootstrap-servers", server.bootstrap, "--table",
                    f"fluss.{table}", "--json"]
         if table == "flights":
-            command += ["--batch-rows", "1000"]
+            rate = max(1000, int(FLIGHTS_PER_SECOND * server.options.fraction))
+            command += ["--batch-rows", "1000", "--rows-per-second", str(rate)]
         if load.delete:
             command.append("--delete")
         done = subprocess.run(command + [load.path], stdout=subprocess.PIPE,

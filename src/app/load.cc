@@ -186,11 +186,31 @@ class Load {
       ASSIGN_OR_RAISE(Rows rows, source->Next());
       if (rows == nullptr) return Status::OK();
       rows_read_ += rows->num_rows();
-      RETURN_NOT_OK(writer_->Write(std::move(rows)));
+      RETURN_NOT_OK(WritePaced(std::move(rows)));
       const double done = (static_cast<double>(index) + source->fraction()) /
                           static_cast<double>(options_.files.size());
       progress_.Show(done, writer_->counts().rows_acked);
     }
+  }
+
+  /// Write at the pace asked for: in pieces of a tenth of a second.
+  Status WritePaced(Rows rows) {
+    const int64_t rate = options_.rows_per_second;
+    if (rate == 0) return writer_->Write(std::move(rows));
+    const int64_t piece = std::max<int64_t>(1, rate / 10);
+    for (int64_t from = 0; from < rows->num_rows(); from += piece) {
+      const int64_t count = std::min(piece, rows->num_rows() - from);
+      RETURN_NOT_OK(writer_->Write(rows->Slice(from, count)));
+      rows_paced_ += count;
+      const double due = static_cast<double>(rows_paced_) / static_cast<double>(rate);
+      const double wait_ms = (due - progress_.seconds()) * 1000;
+      if (wait_ms >= 1) io::SyncWait(loop(), Pause(loop(), std::chrono::milliseconds(static_cast<int64_t>(wait_ms))));
+    }
+    return Status::OK();
+  }
+
+  static io::Task<void> Pause(io::Loop& loop, std::chrono::milliseconds delay) {
+    co_await io::Sleep(loop, delay);
   }
 
   void Report(const Status& status, const client::WriteCounts& counts) const {
@@ -225,6 +245,7 @@ class Load {
   std::unique_ptr<TableWriter> writer_;
   std::vector<types::Column> columns_;
   int64_t rows_read_ = 0;
+  int64_t rows_paced_ = 0;
 };
 
 }  // namespace

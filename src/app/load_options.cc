@@ -34,6 +34,10 @@ std::optional<int> ParseLoadOptions(std::vector<std::string> args, LoadOptions* 
       .add_option("--batch-rows", out->batch_rows,
                   "Send batches of at most so many rows (default: by size)")
       ->check(CLI::NonNegativeNumber);
+  parser
+      .add_option("--rows-per-second", out->rows_per_second,
+                  "Write at this pace (default: as fast as the server takes the rows)")
+      ->check(CLI::NonNegativeNumber);
   parser.add_flag("--json", out->json, "Print the outcome as one JSON line on standard output");
   parser.add_flag("--quiet", out->quiet, "Show no progress");
   parser.add_option("--username", out->username, "User for SASL PLAIN");

@@ -19,6 +19,7 @@ struct LoadOptions {
   bool partial = false;            ///< Change only the columns that the file has.
   bool ignore_extra = false;       ///< Leave out columns that the table does not have.
   int64_t batch_rows = 0;          ///< Rows of a batch at most, 0 = by size.
+  int64_t rows_per_second = 0;     ///< Pace of the writes, 0 = as fast as the server takes them.
   bool json = false;               ///< Print the outcome as one JSON line.
   bool quiet = false;              ///< No progress.
   std::string username;            ///< SASL PLAIN.
