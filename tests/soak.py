@@ -55,7 +55,7 @@ class DdlWorker(workload.Writer):
             self.settle(lambda: client.partition(wire.DROP_PARTITION, path, "day", "mon"))
         if kind == 0:
             self.use(path)
-        self.settle(lambda: client.alter_table(path, {"table.datalake.freshness": "2s"}))
+        self.settle(lambda: client.alter_table(path, {"owner": database}))
         if self.round % 2 == 0:
             self.settle(lambda: client.drop_table(path), wire.TABLE_NOT_EXIST)
             self.present.discard(path)
@@ -131,9 +131,10 @@ class Soak:
         if kill_after_s is not None:
             time.sleep(kill_after_s)
             self.server.kill()
+            died = time.monotonic()
             self.server.launch()
         writers = [*self.log_writers, *self.key_writers]
-        deadline = died + NEXT_ACK_MAX_S + (kill_after_s or 0)
+        deadline = died + NEXT_ACK_MAX_S
         while not any(writer.last_ack > died for writer in writers):
             self.raise_failure()
             assert self.server.running(), f"the server ended at start:\n{self.server.log_tail()}"
