@@ -264,7 +264,8 @@ def test_rows_are_there_after_a_restart(server):
         scanner.subscribe_buckets({0: fluss.EARLIEST_OFFSET, 1: fluss.EARLIEST_OFFSET})
         ids = sorted(r.row["id"] for r in await poll_until(scanner, 1000))
         lookuper = (await connection.get_table(people)).new_lookup().create_lookuper()
-        return ids, [(await lookuper.lookup({"id": i}))["name"] for i in range(100)]
+        found = await asyncio.gather(*[lookuper.lookup({"id": i}) for i in range(100)])
+        return ids, [row["name"] for row in found]
 
     run(server, write)
     server.stop()
