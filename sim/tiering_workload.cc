@@ -17,7 +17,7 @@ using wire::ChangeType;
 
 constexpr int32_t kBuckets = 2;
 constexpr int32_t kKeys = 12;
-constexpr char kWarehouse[] = "/warehouse";
+constexpr char kTieringWarehouse[] = "/warehouse";
 
 // The cluster as the machine's tiering reaches it: a call may find that the machine has stopped, before or after the
 // cluster did what was asked.
@@ -87,7 +87,7 @@ class TieringWorkload : public Workload {
 
   Status Open(Machine& machine) override {
     lake::LakeCatalogOptions options;
-    options.properties = {{"metastore", "filesystem"}, {"warehouse", kWarehouse}};
+    options.properties = {{"metastore", "filesystem"}, {"warehouse", kTieringWarehouse}};
     options.files = &machine.files;
     options.clock = &machine.clock;
     options.random = &machine.random;
