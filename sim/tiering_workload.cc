@@ -207,7 +207,11 @@ Status TieringWorkload::Check(Machine&, Stop) {
   ASSIGN_OR_RAISE(const auto newest, table->NewestSnapshotOf(lake::kTieringUser));
   ASSIGN_OR_RAISE(const auto recorded, cluster_.RecordedSnapshot(table_.path));
   const int64_t newest_id = newest.has_value() ? newest->id : 0;
-  if (newest_id < committed_snapshot_) return Broken("snapshot ", committed_snapshot_, " was committed and is lost");
+  if (newest_id < committed_snapshot_) {
+    return Broken("snapshot ", committed_snapshot_, " was committed and is lost, newest of tiering=", newest_id,
+                  " latest=", latest.has_value() ? latest->id : 0,
+                  " recorded=", recorded.has_value() ? recorded->snapshot_id : 0);
+  }
   if (recorded.has_value() && recorded->snapshot_id > newest_id) {
     return Broken("the coordinator knows snapshot ", recorded->snapshot_id, ", the lake ends at ", newest_id);
   }

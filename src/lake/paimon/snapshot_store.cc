@@ -83,6 +83,8 @@ Result<std::optional<LakeSnapshot>> SnapshotStore::NewestOf(std::string_view use
   return std::nullopt;
 }
 
+Status SnapshotStore::MakeDurable() const { return files_.SyncFolder(paths_.SnapshotFolder()); }
+
 Result<bool> SnapshotStore::TryPut(const LakeSnapshot& snapshot) const {
   ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, random_, paths_.Snapshot(snapshot.id),
                                                   SnapshotToJson(snapshot)));

@@ -32,6 +32,8 @@ class SnapshotStore {
   /// Newest snapshot with time <= `time_ms`. Errors: kLakeSnapshotNotExist naming the time.
   Result<LakeSnapshot> AtTime(int64_t time_ms) const;
   Result<std::optional<LakeSnapshot>> NewestOf(std::string_view user) const;
+  /// Make every snapshot that is visible survive a power loss.
+  Status MakeDurable() const;
 
   /// Put the snapshot in place unless its id is taken: false then. Durable on return, the LATEST
   /// hint too.
