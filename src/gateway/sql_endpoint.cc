@@ -47,10 +47,7 @@ class StatementRun {
       : text_(std::move(text)), session_(session), done_(std::move(done)) {
     for (const auto& statement : sql::SplitStatements(*text_)) statements_.push_back(statement);
   }
-  ~StatementRun() {
-    stream_.reset();
-    done_();
-  }
+  ~StatementRun() { Release(); }
   StatementRun(const StatementRun&) = delete;
   StatementRun& operator=(const StatementRun&) = delete;
 
@@ -58,12 +55,18 @@ class StatementRun {
   std::string Next() {
     if (failed_) return "";
     auto lines = Step();
-    if (lines.ok()) return *std::move(lines);
-    failed_ = true;
-    return ErrorLine(lines.status());
+    failed_ = !lines.ok();
+    // Before the last line leaves: whoever has read it may use the session again.
+    if (failed_ || (stream_ == nullptr && statements_.empty())) Release();
+    return lines.ok() ? *std::move(lines) : ErrorLine(lines.status());
   }
 
  private:
+  void Release() {
+    stream_.reset();
+    if (done_) std::exchange(done_, nullptr)();
+  }
+
   Result<std::string> Step() {
     if (stream_ != nullptr) return Rows();
     if (statements_.empty()) return std::string();
