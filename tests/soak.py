@@ -7,6 +7,7 @@ from cluster import crash_points
 from wire_client import Disconnected, WireError
 
 NEXT_ACK_MAX_S = 10.0  # The goal is one second.
+TABLES_KEPT = 6  # Of the DDL worker.
 LOG_BUCKETS, KEY_BUCKETS = 2, 2
 
 
@@ -57,12 +58,17 @@ class DdlWorker(workload.Writer):
             self.use(path)
         self.settle(lambda: client.alter_table(path, {"owner": database}))
         if self.round % 2 == 0:
-            self.settle(lambda: client.drop_table(path), wire.TABLE_NOT_EXIST)
-            self.present.discard(path)
-            self.gone.add(path)
-            if self.round % 4 == 0:
-                self.settle(lambda: client.drop_database(database))
+            self.drop(path)
+        if len(self.present) > TABLES_KEPT:
+            self.drop(min(self.present, key=lambda kept: int(kept.partition(".")[0][3:])))
+        if self.round % 4 == 0:
+            self.settle(lambda: client.drop_database(database))
         time.sleep(0.05)
+
+    def drop(self, path):
+        self.settle(lambda: self.client.drop_table(path), wire.TABLE_NOT_EXIST)
+        self.present.discard(path)
+        self.gone.add(path)
 
     def use(self, path):
         """A table whose creation was answered takes rows and gives them back."""
@@ -87,10 +93,12 @@ class Soak:
         self.server = server.start()
         self.client = server.client()
         properties = workload.lake_properties()
+        # Snapshots go soon, so that expiry is passed too.
+        custom = {"paimon.snapshot.num-retained.min": "1", "paimon.snapshot.time-retained": "1 s"}
         self.client.create_table("fluss.events", wire.descriptor(
-            workload.LOG_COLUMNS, buckets=LOG_BUCKETS, properties=properties))
+            workload.LOG_COLUMNS, buckets=LOG_BUCKETS, properties=properties, custom=custom))
         self.client.create_table("fluss.state", wire.descriptor(
-            workload.KEY_COLUMNS, primary_key=["id"], buckets=KEY_BUCKETS, properties=properties))
+            workload.KEY_COLUMNS, primary_key=["id"], buckets=KEY_BUCKETS, properties=properties, custom=custom))
         self.log_id, _ = self.client.table_info("fluss.events")
         self.key_id, _ = self.client.table_info("fluss.state")
         self.log_writers = [workload.LogWriter(server, self.log_id, LOG_BUCKETS, i, seed + i, "fluss.events")

@@ -259,7 +259,7 @@ def table_path(path):
     return message((1, database), (2, table))
 
 
-def descriptor(columns, primary_key=(), bucket_key=None, buckets=1, properties=None, partition_key=()):
+def descriptor(columns, primary_key=(), bucket_key=None, buckets=1, properties=None, partition_key=(), custom=None):
     """JSON of a table. `columns`: [(name, type, nullable)]."""
     fields = []
     for i, (name, kind, nullable) in enumerate(columns):
@@ -271,7 +271,7 @@ def descriptor(columns, primary_key=(), bucket_key=None, buckets=1, properties=N
     return json.dumps({"version": 1, "schema": schema, "partition_key": list(partition_key),
                        "bucket_key": list(bucket_key if bucket_key is not None else
                                           [c for c in primary_key if c not in partition_key]),
-                       "bucket_count": buckets, "properties": properties or {}, "custom_properties": {}})
+                       "bucket_count": buckets, "properties": properties or {}, "custom_properties": custom or {}})
 
 
 class Client:
