@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 namespace sluice::app {
@@ -48,10 +49,10 @@ class TablePrinter : public SqlPrinter {
       for (const json& cell : row) cells.push_back(cell.is_null() ? "NULL" : CellText(cell));
       count_ += 1;
       if (header_printed_) {
-        Line(cells);
+        Row(cells);
         continue;
       }
-      for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], DisplayWidth(cells[i]));
+      for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], CellWidth(cells[i]));
       measured_.push_back(std::move(cells));
       if (measured_.size() == kMeasuredRows) Header();
     }
@@ -82,13 +83,34 @@ class TablePrinter : public SqlPrinter {
     Rule();
     Line(names_);
     Rule();
-    for (const auto& cells : measured_) Line(cells);
+    for (const auto& cells : measured_) Row(cells);
     measured_.clear();
   }
 
   void Rule() {
     for (const size_t width : widths_) out_ << '+' << std::string(width + 2, '-');
     out_ << "+\n";
+  }
+
+  // A cell of several lines (EXPLAIN, SHOW CREATE TABLE) is printed as several lines of the table.
+  void Row(const std::vector<std::string>& cells) {
+    std::vector<std::vector<std::string>> lines;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      std::istringstream text(cells[i]);
+      std::string line;
+      for (size_t n = 0; std::getline(text, line) || n == 0; ++n) {
+        if (n == lines.size()) lines.emplace_back(cells.size());
+        lines[n][i] = line;
+      }
+    }
+    for (const auto& line : lines) Line(line);
+  }
+
+  static size_t CellWidth(const std::string& cell) {
+    std::istringstream text(cell);
+    size_t widest = 0;
+    for (std::string line; std::getline(text, line);) widest = std::max(widest, DisplayWidth(line));
+    return widest;
   }
 
   void Line(const std::vector<std::string>& cells) {

@@ -1,0 +1,63 @@
+#include "app/sql_printer.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/testing.h"
+
+namespace sluice::app {
+namespace {
+
+using nlohmann::json;
+
+std::string Print(const std::string& format, const json& columns, const json& rows) {
+  std::ostringstream out;
+  auto printer = SqlPrinter::Make(format, out).ValueOrDie();
+  printer->Columns(columns);
+  printer->Rows(rows);
+  printer->End(-1);
+  return out.str();
+}
+
+const json kColumns = {{{"name", "id"}, {"type", "BIGINT"}}, {{"name", "名"}, {"type", "STRING"}}};
+
+TEST(SqlPrinterTest, TableAlignsNumbersAndWideText) {
+  EXPECT_EQ(Print("table", kColumns, {{7, "湖流"}, {12345, nullptr}}),
+            "+-------+------+\n"
+            "|    id | 名   |\n"
+            "+-------+------+\n"
+            "|     7 | 湖流 |\n"
+            "| 12345 | NULL |\n"
+            "+-------+------+\n"
+            "2 rows\n");
+}
+
+TEST(SqlPrinterTest, TableSplitsCellsOfSeveralLines) {
+  EXPECT_EQ(Print("table", {{{"name", "plan"}, {"type", "STRING"}}}, {{"one\ntwo and more"}}),
+            "+--------------+\n"
+            "| plan         |\n"
+            "+--------------+\n"
+            "| one          |\n"
+            "| two and more |\n"
+            "+--------------+\n"
+            "1 row\n");
+}
+
+TEST(SqlPrinterTest, CsvTellsNullFromAnEmptyText) {
+  EXPECT_EQ(Print("csv", kColumns, {{1, ""}, {2, nullptr}, {3, "a,\"b\""}}), "id,名\n1,\"\"\n2,\n3,\"a,\"\"b\"\"\"\n");
+}
+
+TEST(SqlPrinterTest, JsonKeepsTheOrderAndColumnsOfOneName) {
+  const json columns = {{{"name", "b"}, {"type", "INT"}}, {{"name", "a"}, {"type", "INT"}}, {{"name", "b"}, {"type", "INT"}}};
+  EXPECT_EQ(Print("json", columns, {{1, 2, 3}}), "{\"b\":1,\"a\":2,\"b\":3}\n");
+}
+
+TEST(SqlPrinterTest, RefusesAnUnknownFormatByName) {
+  std::ostringstream out;
+  const auto made = SqlPrinter::Make("xml", out);
+  EXPECT_CODE(ErrorCode::kInvalidConfig, made);
+  EXPECT_NE(made.status().message().find("xml"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::app
