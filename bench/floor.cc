@@ -1,6 +1,7 @@
-// The least that any server of this protocol must do per append: receive frames from loopback, check the CRC, stamp
-// the batch, write it to a file, answer. One thread, blocking calls, no offsets kept, no indexes, no dispatch.
-// What the real server reaches is read beside this (bench/README.md).
+// The least that any server of this protocol must do per append: receive frames from loopback,
+// check the CRC, stamp the batch, write it to a file, answer. One thread, blocking calls, no
+// offsets kept, no indexes, no dispatch. What the real server reaches is read beside this
+// (bench/README.md).
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -62,7 +63,9 @@ double Serve(int connection, int file, int requests) {
     frame.resize(LoadBe<uint32_t>(length));
     ReadExactly(connection, frame.data(), frame.size());
     const auto header = wire::ParseRequestHeader(frame).ValueOrDie();
-    const auto request = wire::ParseProduceLog(std::string_view(frame).substr(wire::kRequestHeaderBytes)).ValueOrDie();
+    const auto request =
+        wire::ParseProduceLog(std::string_view(frame).substr(wire::kRequestHeaderBytes))
+            .ValueOrDie();
     for (const auto& bucket : request.buckets) {
       const auto batch = wire::LogBatchView::Parse(bucket.records).ValueOrDie();
       CHECK(batch.CrcMatches());
@@ -121,11 +124,13 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   wire::LogBatchOptions options;
-  options.compression = compression == "none" ? wire::ArrowCompression::kNone : wire::ArrowCompression::kZstd;
+  options.compression =
+      compression == "none" ? wire::ArrowCompression::kNone : wire::ArrowCompression::kZstd;
   const auto batch = MakeRows(0, batch_rows);
   const std::string records = wire::BuildLogBatch(options, *batch, {}).ValueOrDie();
   wire::ProduceLogView request{-1, 1, 30'000, {{std::nullopt, 0, records}}};
-  const std::string frame = wire::EncodeRequest({kProduceLog, 0, 1}, wire::BuildProduceLog(request));
+  const std::string frame =
+      wire::EncodeRequest({kProduceLog, 0, 1}, wire::BuildProduceLog(request));
   const int requests = static_cast<int>((rows + batch_rows - 1) / batch_rows);
 
   sockaddr_in address{};
@@ -142,9 +147,11 @@ int Main(int argc, char** argv) {
   unlink(path.c_str());
 
   const double done = static_cast<double>(requests) * static_cast<double>(batch_rows);
-  std::printf("{\"workload\":\"floor_append_%s\",\"rows\":%.0f,\"bytes\":%.0f,\"server_cpu_s\":%.3f,"
-              "\"rows_per_server_cpu_s\":%.0f}\n",
-              compression.c_str(), done, static_cast<double>(frame.size()) * requests, cpu_seconds, done / cpu_seconds);
+  std::printf(
+      "{\"workload\":\"floor_append_%s\",\"rows\":%.0f,\"bytes\":%.0f,\"server_cpu_s\":%.3f,"
+      "\"rows_per_server_cpu_s\":%.0f}\n",
+      compression.c_str(), done, static_cast<double>(frame.size()) * requests, cpu_seconds,
+      done / cpu_seconds);
   return 0;
 }
 

@@ -49,7 +49,8 @@ std::shared_ptr<arrow::RecordBatch> MakeRows(int64_t from, int64_t count) {
   arrow::Int32Builder quantity;
   arrow::DoubleBuilder price;
   arrow::Decimal128Builder amount(arrow::decimal128(15, 2));
-  arrow::TimestampBuilder time(arrow::timestamp(arrow::TimeUnit::MILLI), arrow::default_memory_pool());
+  arrow::TimestampBuilder time(arrow::timestamp(arrow::TimeUnit::MILLI),
+                               arrow::default_memory_pool());
   arrow::BooleanBuilder paid;
   arrow::StringBuilder customer, product, address, note;
   for (int64_t i = from; i < from + count; ++i) {

@@ -1,5 +1,6 @@
-// Load over the wire with our own client: append, scan, projected scan, upsert, lookup, and append-to-visible time.
-// Prints one JSON object a workload. With --server-pid the server's CPU time is read from /proc.
+// Load over the wire with our own client: append, scan, projected scan, upsert, lookup, and
+// append-to-visible time. Prints one JSON object a workload. With --server-pid the server's CPU
+// time is read from /proc.
 #include <arrow/record_batch.h>
 #include <unistd.h>
 
@@ -59,10 +60,12 @@ class Meter {
   void Report(const std::string& workload, int64_t rows, const std::string& more = "") const {
     const double wall = Seconds() - started_;
     const double cpu = CpuSeconds(pid_) - cpu_;
-    std::printf("{\"workload\":\"%s\",\"rows\":%lld,\"wall_s\":%.3f,\"rows_per_s\":%.0f,\"server_cpu_s\":%.2f,"
-                "\"rows_per_server_cpu_s\":%.0f%s}\n",
-                workload.c_str(), static_cast<long long>(rows), wall, static_cast<double>(rows) / wall, cpu,
-                cpu > 0 ? static_cast<double>(rows) / cpu : 0, more.c_str());
+    std::printf(
+        "{\"workload\":\"%s\",\"rows\":%lld,\"wall_s\":%.3f,\"rows_per_s\":%.0f,\"server_cpu_s\":%."
+        "2f,"
+        "\"rows_per_server_cpu_s\":%.0f%s}\n",
+        workload.c_str(), static_cast<long long>(rows), wall, static_cast<double>(rows) / wall, cpu,
+        cpu > 0 ? static_cast<double>(rows) / cpu : 0, more.c_str());
     std::fflush(stdout);
   }
 
@@ -75,16 +78,19 @@ class Meter {
 std::string Percentiles(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const auto at = [&](double part) {
-    return seconds[std::min(seconds.size() - 1, static_cast<size_t>(part * static_cast<double>(seconds.size())))] * 1e3;
+    return seconds[std::min(seconds.size() - 1,
+                            static_cast<size_t>(part * static_cast<double>(seconds.size())))] *
+           1e3;
   };
   char text[160];
-  std::snprintf(text, sizeof(text), ",\"p50_ms\":%.3f,\"p95_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f", at(0.5), at(0.95),
-                at(0.99), seconds.back() * 1e3);
+  std::snprintf(text, sizeof(text),
+                ",\"p50_ms\":%.3f,\"p95_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f", at(0.5),
+                at(0.95), at(0.99), seconds.back() * 1e3);
   return text;
 }
 
-io::Task<Status> MakeTable(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, bool primary_key,
-                           Options options) {
+io::Task<Status> MakeTable(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path,
+                           bool primary_key, Options options) {
   client::Admin admin(cluster);
   CO_RETURN_NOT_OK(co_await admin.DropTable(loop, path, true));
   types::TableDescriptor descriptor;
@@ -94,30 +100,35 @@ io::Task<Status> MakeTable(io::Loop& loop, client::ClusterPtr cluster, types::Ta
   co_return co_await admin.CreateTable(loop, path, std::move(descriptor), false);
 }
 
-io::Task<Status> Append(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, Options options) {
+io::Task<Status> Append(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path,
+                        Options options) {
   CO_RETURN_NOT_OK(co_await MakeTable(loop, cluster, path, false, options));
   client::WriterOptions writer_options;
-  CO_ASSIGN_OR_RETURN(auto writer, co_await client::AppendWriter::Open(loop, cluster, path, writer_options));
+  CO_ASSIGN_OR_RETURN(auto writer,
+                      co_await client::AppendWriter::Open(loop, cluster, path, writer_options));
   const auto batch = MakeRows(0, 10'000);
   const Meter meter(options.server_pid);
   int64_t sent = 0;
-  for (; sent < options.rows; sent += batch->num_rows()) CO_RETURN_NOT_OK(co_await writer->Append(batch));
+  for (; sent < options.rows; sent += batch->num_rows())
+    CO_RETURN_NOT_OK(co_await writer->Append(batch));
   CO_RETURN_NOT_OK(co_await writer->Flush());
   meter.Report("append_" + options.compression, writer->counts().rows_acked);
   co_return Status::OK();
 }
 
-io::Task<Status> Scan(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, Options options,
-                      std::vector<std::string> projection) {
+io::Task<Status> Scan(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path,
+                      Options options, std::vector<std::string> projection) {
   client::LogScannerOptions scan_options;
   scan_options.projection = projection;
-  CO_ASSIGN_OR_RETURN(auto scanner, co_await client::LogScanner::Open(loop, cluster, path, scan_options));
+  CO_ASSIGN_OR_RETURN(auto scanner,
+                      co_await client::LogScanner::Open(loop, cluster, path, scan_options));
   client::Admin admin(cluster);
   const int64_t table_id = scanner->table().info.table_id;
   std::vector<int32_t> buckets;
   for (int32_t bucket = 0; bucket < options.buckets; ++bucket) buckets.push_back(bucket);
-  CO_ASSIGN_OR_RETURN(const auto ends, co_await admin.ListOffsets(loop, path, table_id, std::nullopt, buckets,
-                                                                  client::OffsetType::kLatest, -1));
+  CO_ASSIGN_OR_RETURN(const auto ends,
+                      co_await admin.ListOffsets(loop, path, table_id, std::nullopt, buckets,
+                                                 client::OffsetType::kLatest, -1));
   int64_t wanted = 0;
   for (const auto& [bucket, end] : ends) wanted += end;
   const Meter meter(options.server_pid);
@@ -132,10 +143,12 @@ io::Task<Status> Scan(io::Loop& loop, client::ClusterPtr cluster, types::TablePa
   co_return Status::OK();
 }
 
-io::Task<Status> Upsert(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, Options options) {
+io::Task<Status> Upsert(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path,
+                        Options options) {
   CO_RETURN_NOT_OK(co_await MakeTable(loop, cluster, path, true, options));
   client::WriterOptions writer_options;
-  CO_ASSIGN_OR_RETURN(auto writer, co_await client::UpsertWriter::Open(loop, cluster, path, writer_options));
+  CO_ASSIGN_OR_RETURN(auto writer,
+                      co_await client::UpsertWriter::Open(loop, cluster, path, writer_options));
   const Meter meter(options.server_pid);
   for (int64_t sent = 0; sent < options.rows; sent += 10'000) {
     const auto batch = MakeRows(sent % options.keys, 10'000);
@@ -146,7 +159,8 @@ io::Task<Status> Upsert(io::Loop& loop, client::ClusterPtr cluster, types::Table
   co_return Status::OK();
 }
 
-io::Task<Status> Lookup(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, Options options) {
+io::Task<Status> Lookup(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path,
+                        Options options) {
   CO_ASSIGN_OR_RETURN(auto lookuper, co_await client::Lookuper::Open(loop, cluster, path));
   const int64_t count = std::min<int64_t>(options.keys, options.rows);
   const int64_t per_call = 64;
@@ -154,7 +168,8 @@ io::Task<Status> Lookup(io::Loop& loop, client::ClusterPtr cluster, types::Table
   int64_t found = 0;
   const Meter meter(options.server_pid);
   for (int64_t from = 0; from + per_call <= count; from += per_call) {
-    const auto keys = MakeRows(from * 7919 % (count - per_call + 1), per_call)->SelectColumns({0}).ValueOrDie();
+    const auto keys =
+        MakeRows(from * 7919 % (count - per_call + 1), per_call)->SelectColumns({0}).ValueOrDie();
     const double started = Seconds();
     CO_ASSIGN_OR_RETURN(const auto rows, co_await lookuper->Lookup(loop, keys));
     taken.push_back(Seconds() - started);
@@ -164,16 +179,20 @@ io::Task<Status> Lookup(io::Loop& loop, client::ClusterPtr cluster, types::Table
   co_return Status::OK();
 }
 
-// A reader that tails the table while rows come in one by one; the time from before the append to after the poll.
-io::Task<Status> Tail(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, Options options) {
+// A reader that tails the table while rows come in one by one; the time from before the append to
+// after the poll.
+io::Task<Status> Tail(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path,
+                      Options options) {
   Options one = options;
   one.buckets = 1;
   CO_RETURN_NOT_OK(co_await MakeTable(loop, cluster, path, false, one));
   client::WriterOptions writer_options;
   writer_options.linger = milliseconds(0);
-  CO_ASSIGN_OR_RETURN(auto writer, co_await client::AppendWriter::Open(loop, cluster, path, writer_options));
+  CO_ASSIGN_OR_RETURN(auto writer,
+                      co_await client::AppendWriter::Open(loop, cluster, path, writer_options));
   client::LogScannerOptions scan_options;
-  CO_ASSIGN_OR_RETURN(auto scanner, co_await client::LogScanner::Open(loop, cluster, path, scan_options));
+  CO_ASSIGN_OR_RETURN(auto scanner,
+                      co_await client::LogScanner::Open(loop, cluster, path, scan_options));
   scanner->Subscribe({scanner->table().info.table_id, std::nullopt, 0}, 0);
   std::vector<double> taken;
   const Meter meter(options.server_pid);
@@ -194,7 +213,9 @@ io::Task<Status> RunAll(io::Loop& loop, client::ClusterPtr cluster, Options opti
   const types::TablePath log_table{"fluss", "bench_log"};
   const types::TablePath key_table{"fluss", "bench_keys"};
   const types::TablePath tail_table{"fluss", "bench_tail"};
-  const auto wants = [&](const std::string& name) { return ("," + options.workloads + ",").find("," + name + ",") != std::string::npos; };
+  const auto wants = [&](const std::string& name) {
+    return ("," + options.workloads + ",").find("," + name + ",") != std::string::npos;
+  };
   if (wants("append")) CO_RETURN_NOT_OK(co_await Append(loop, cluster, log_table, options));
   std::vector<std::string> all;
   if (wants("scan")) CO_RETURN_NOT_OK(co_await Scan(loop, cluster, log_table, options, all));

@@ -15,12 +15,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto response = wire::ParseResponse(frame);
   if (!response.ok()) return 0;
   if (response->body.ok()) {
-    const auto again = wire::EncodeResponse(response->request_id, io::Payload(*response->body)).Flatten();
+    const auto again =
+        wire::EncodeResponse(response->request_id, io::Payload(*response->body)).Flatten();
     CHECK(again.ok() && std::string_view(*again).substr(wire::kFrameLengthBytes) == frame);
   } else {
     // An error keeps its code; its text may be cut.
-    const std::string again = wire::EncodeErrorResponse(response->request_id, response->body.status());
-    const auto second = wire::ParseResponse(std::string_view(again).substr(wire::kFrameLengthBytes));
+    const std::string again =
+        wire::EncodeErrorResponse(response->request_id, response->body.status());
+    const auto second =
+        wire::ParseResponse(std::string_view(again).substr(wire::kFrameLengthBytes));
     CHECK(second.ok() && second->request_id == response->request_id && !second->body.ok());
   }
   return 0;

@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!batch.ok() || !batch->has_value()) break;
     const wire::LogBatchView& view = **batch;
     walked_bytes += view.bytes().size();
-    CHECK(view.header().header_bytes() + view.statistics().size() + view.change_types().size() + view.body().size() ==
+    CHECK(view.header().header_bytes() + view.statistics().size() + view.change_types().size() +
+              view.body().size() ==
           view.bytes().size());
     // Rows are decoded whatever the CRC says: lakes and projected replies have none that fits.
     if (const auto rows = wire::DecodeRows(view, schema); rows.ok()) {
@@ -24,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     const std::string magic0 = wire::ToMagic0(view);
     const auto again = wire::LogBatchView::Parse(magic0);
-    CHECK(again.ok() && again->body() == view.body() && again->change_types() == view.change_types());
+    CHECK(again.ok() && again->body() == view.body() &&
+          again->change_types() == view.change_types());
     CHECK(again->CrcMatches() || view.header().magic == 0);
   }
   CHECK(walked_bytes + batches.rest().size() == size);

@@ -1,5 +1,6 @@
-// Message bodies. The first byte chooses a message; what parses must serialize to bytes that mean the same. Our own
-// readers of record-carrying messages must agree with protobuf wherever both accept.
+// Message bodies. The first byte chooses a message; what parses must serialize to bytes that mean
+// the same. Our own readers of record-carrying messages must agree with protobuf wherever both
+// accept.
 #include "base/check.h"
 #include "wire/frame.h"
 #include "wire/proto/acl.pb.h"
@@ -55,8 +56,8 @@ void CheckPutKv(std::string_view body) {
   const auto theirs = wire::ParseMessage<wire::PutKvRequest>(body);
   if (!ours.ok() || !theirs.ok()) return;
   CHECK(ours->timeout_ms == theirs->timeout_ms() && ours->agg_mode == theirs->agg_mode());
-  CHECK(std::equal(ours->target_columns.begin(), ours->target_columns.end(), theirs->target_columns().begin(),
-                   theirs->target_columns().end()));
+  CHECK(std::equal(ours->target_columns.begin(), ours->target_columns.end(),
+                   theirs->target_columns().begin(), theirs->target_columns().end()));
   CheckBuckets(ours->buckets, theirs->buckets_req());
   CHECK(wire::ParsePutKv(wire::BuildPutKv(*ours)).ok());
 }
@@ -70,7 +71,8 @@ void CheckFetchResponse(std::string_view body) {
     const auto& their_table = theirs->tables_resp(static_cast<int>(t));
     CHECK((*ours)[t].buckets.size() == static_cast<size_t>(their_table.buckets_resp_size()));
     for (size_t b = 0; b < (*ours)[t].buckets.size(); ++b) {
-      CHECK((*ours)[t].buckets[b].records == their_table.buckets_resp(static_cast<int>(b)).records());
+      CHECK((*ours)[t].buckets[b].records ==
+            their_table.buckets_resp(static_cast<int>(b)).records());
     }
   }
 }
@@ -114,6 +116,7 @@ constexpr CheckFunction kChecks[] = {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  kChecks[data[0] % std::size(kChecks)](std::string_view(reinterpret_cast<const char*>(data) + 1, size - 1));
+  kChecks[data[0] % std::size(kChecks)](
+      std::string_view(reinterpret_cast<const char*>(data) + 1, size - 1));
   return 0;
 }

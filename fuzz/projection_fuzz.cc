@@ -1,5 +1,5 @@
-// Projection of one batch. The first three bytes choose the columns. A projected batch must have the same rows in those
-// columns as the whole one, when both decode.
+// Projection of one batch. The first three bytes choose the columns. A projected batch must have
+// the same rows in those columns as the whole one, when both decode.
 #include "base/bytes.h"
 #include "base/check.h"
 #include "wire/log_batch.h"
@@ -10,7 +10,8 @@ using namespace sluice;
 
 namespace {
 
-void CheckSameRows(std::string_view batch, const std::string& projected, const std::vector<int>& positions) {
+void CheckSameRows(std::string_view batch, const std::string& projected,
+                   const std::vector<int>& positions) {
   static const auto schema = wire::internal::SampleSchema();
   arrow::FieldVector fields;
   for (const int position : positions) fields.push_back(schema->field(position));

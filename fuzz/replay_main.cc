@@ -1,4 +1,5 @@
-// Runs a fuzz target over the files of folders, where there is no libFuzzer. Usage: NAME_fuzz FOLDER…
+// Runs a fuzz target over the files of folders, where there is no libFuzzer. Usage: NAME_fuzz
+// FOLDER…
 #include <cstdio>
 
 #include "io/file.h"
@@ -14,7 +15,8 @@ Result<int> Replay(const std::string& folder) {
   int count = 0;
   for (const auto& entry : entries) {
     ASSIGN_OR_RAISE(const std::string bytes, files.ReadFile(io::JoinPath(folder, entry.name)));
-    const std::vector<uint8_t> exact(bytes.begin(), bytes.end());  // Its own allocation, for AddressSanitizer.
+    const std::vector<uint8_t> exact(bytes.begin(),
+                                     bytes.end());  // Its own allocation, for AddressSanitizer.
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
     ++count;
   }

@@ -12,12 +12,15 @@ using types::TablePath;
 constexpr char kWarehouse[] = "/warehouse";
 constexpr char kPartitionColumn[] = "name";
 
-// The metadata store: what Apply has done is durable; the machine may stop before it or before its answer.
+// The metadata store: what Apply has done is durable; the machine may stop before it or before its
+// answer.
 class SimStore : public meta::MetaStore {
  public:
   explicit SimStore(Machine& machine) : machine_(machine) {}
   Result<std::optional<Node>> Get(const std::string& path) override { return inner_->Get(path); }
-  Result<std::vector<std::string>> Children(const std::string& path) override { return inner_->Children(path); }
+  Result<std::vector<std::string>> Children(const std::string& path) override {
+    return inner_->Children(path);
+  }
   Status Apply(std::vector<Op> ops) override {
     RETURN_NOT_OK(machine_.Operation("apply"));
     RETURN_NOT_OK(inner_->Apply(std::move(ops)));
@@ -26,7 +29,9 @@ class SimStore : public meta::MetaStore {
   }
   Result<SessionId> BeginSession() override { return inner_->BeginSession(); }
   Status EndSession(SessionId session) override { return inner_->EndSession(session); }
-  WatchId Watch(std::string path, Watcher watcher) override { return inner_->Watch(std::move(path), std::move(watcher)); }
+  WatchId Watch(std::string path, Watcher watcher) override {
+    return inner_->Watch(std::move(path), std::move(watcher));
+  }
   void Unwatch(WatchId watch) override { inner_->Unwatch(watch); }
 
  private:
@@ -58,7 +63,8 @@ class DdlWorkload : public Workload {
         client_loop_(machine.world.NewLoop()),
         coordinator_loop_(machine.world.NewLoop()),
         pool_(machine.world.NewPool({.name = "ddl", .threads = 2})) {
-    for (const char* name : {"ddl.answered", "ddl.unanswered-done", "ddl.unanswered-undone", "ddl.lake-name-taken"}) {
+    for (const char* name :
+         {"ddl.answered", "ddl.unanswered-done", "ddl.unanswered-undone", "ddl.lake-name-taken"}) {
       ExpectProbe(name);
     }
   }
@@ -76,7 +82,9 @@ class DdlWorkload : public Workload {
   template <typename Response = wire::CreateTableResponse, typename Request>
   Status Call(wire::ApiKey key, const Request& request) {
     io::Call call{.api_key = static_cast<int16_t>(key), .body = wire::Serialize(request)};
-    return io::SyncWait(client_loop_, coordinator_->Handle(client_loop_, std::make_shared<const io::Principal>(), call))
+    return io::SyncWait(
+               client_loop_,
+               coordinator_->Handle(client_loop_, std::make_shared<const io::Principal>(), call))
         .status();
   }
   // Send a change and note whether it was answered.
@@ -131,7 +139,8 @@ Status DdlWorkload::Open(Machine& machine) {
       .random = &machine.random,
       .settings = settings,
       .address = {.host = "localhost", .port = 9123},
-      .tablet_servers = {{.id = 0, .host = "localhost", .port = 9124, .listeners = "", .transport = tablet_}}});
+      .tablet_servers = {
+          {.id = 0, .host = "localhost", .port = 9124, .listeners = "", .transport = tablet_}}});
   RETURN_NOT_OK(io::SyncWait(client_loop_, coordinator_->Start(client_loop_)));
   machine.world.RunFor(std::chrono::milliseconds(100));
   return machine.Faulted() ? machine.Operation("started") : Status::OK();
@@ -195,7 +204,8 @@ Status DdlWorkload::CreateDatabase(const std::string& name) {
   wire::CreateDatabaseRequest request;
   request.set_database_name(name);
   request.set_ignore_if_exists(false);
-  return Do(wire::ApiKey::kCreateDatabase, request, [&](Model& model) { model.databases.insert(name); });
+  return Do(wire::ApiKey::kCreateDatabase, request,
+            [&](Model& model) { model.databases.insert(name); });
 }
 
 Status DdlWorkload::DropDatabase(const std::string& name) {
@@ -210,7 +220,8 @@ Status DdlWorkload::DropDatabase(const std::string& name) {
 }
 
 Status DdlWorkload::CreateTable(Machine& machine, const TablePath& path) {
-  Table table{.keyed = machine.OneIn(3), .lake = machine.OneIn(2), .columns = {"id", kPartitionColumn}};
+  Table table{
+      .keyed = machine.OneIn(3), .lake = machine.OneIn(2), .columns = {"id", kPartitionColumn}};
   table.partitioned = !table.keyed && machine.OneIn(2);
   types::TableDescriptor descriptor = table.keyed         ? coordinator::KeyTable()
                                       : table.partitioned ? coordinator::PartitionedTable()
@@ -249,11 +260,13 @@ Status DdlWorkload::AlterTable(Machine& machine, const TablePath& path) {
   if (!table.lake && machine.OneIn(2)) {
     config->set_config_key("table.datalake.enabled");
     config->set_config_value("true");
-    return Do(wire::ApiKey::kAlterTable, request, [&](Model& model) { model.tables[path].lake = true; });
+    return Do(wire::ApiKey::kAlterTable, request,
+              [&](Model& model) { model.tables[path].lake = true; });
   }
   config->set_config_key("owner");
   config->set_config_value(value);
-  return Do(wire::ApiKey::kAlterTable, request, [&](Model& model) { model.tables[path].owner = value; });
+  return Do(wire::ApiKey::kAlterTable, request,
+            [&](Model& model) { model.tables[path].owner = value; });
 }
 
 Status DdlWorkload::ChangePartition(Machine& machine, const TablePath& path) {
@@ -263,13 +276,15 @@ Status DdlWorkload::ChangePartition(Machine& machine, const TablePath& path) {
     coordinator::Harness::SetPath(path, request.mutable_table_path());
     coordinator::Harness::SetSpec({{kPartitionColumn, value}}, request.mutable_partition_spec());
     request.set_ignore_if_not_exists(false);
-    return Do(wire::ApiKey::kDropPartition, request, [&](Model& model) { model.tables[path].partitions.erase(value); });
+    return Do(wire::ApiKey::kDropPartition, request,
+              [&](Model& model) { model.tables[path].partitions.erase(value); });
   }
   wire::CreatePartitionRequest request;
   coordinator::Harness::SetPath(path, request.mutable_table_path());
   coordinator::Harness::SetSpec({{kPartitionColumn, value}}, request.mutable_partition_spec());
   request.set_ignore_if_not_exists(false);
-  return Do(wire::ApiKey::kCreatePartition, request, [&](Model& model) { model.tables[path].partitions.insert(value); });
+  return Do(wire::ApiKey::kCreatePartition, request,
+            [&](Model& model) { model.tables[path].partitions.insert(value); });
 }
 
 Model DdlWorkload::Actual() const {
@@ -296,7 +311,8 @@ Status DdlWorkload::CheckLake(Machine&) {
   for (const auto& [path, table] : model_.tables) {
     if (!table.lake) continue;
     const auto opened = lake_->OpenTable(path);
-    if (!opened.ok()) return Broken("table ", path, " is not in the lake: ", opened.status().ToString());
+    if (!opened.ok())
+      return Broken("table ", path, " is not in the lake: ", opened.status().ToString());
     std::vector<std::string> columns;
     for (const auto& column : (*opened)->schema().columns) {
       if (!column.name.starts_with("__")) columns.push_back(column.name);
@@ -307,7 +323,8 @@ Status DdlWorkload::CheckLake(Machine&) {
   for (const std::string& database : databases) {
     ASSIGN_OR_RAISE(const auto tables, lake_->ListTables(database));
     for (const std::string& name : tables) {
-      if (!once_in_lake_.contains({database, name})) return Broken("lake table of nobody: ", database, ".", name);
+      if (!once_in_lake_.contains({database, name}))
+        return Broken("lake table of nobody: ", database, ".", name);
     }
   }
   return Status::OK();
@@ -316,25 +333,27 @@ Status DdlWorkload::CheckLake(Machine&) {
 Status DdlWorkload::CheckTablet() const {
   std::set<types::BucketId> buckets;
   for (const auto& [table_id, table] : catalog_->state()->tables_by_id) {
-    table->ForEachBucket([&](const types::BucketId& id, const meta::PartitionState*, const meta::BucketState&) {
-      buckets.insert(id);
-    });
+    table->ForEachBucket([&](const types::BucketId& id, const meta::PartitionState*,
+                             const meta::BucketState&) { buckets.insert(id); });
   }
   if (tablet_->files != buckets) {
-    return Broken("the tablet server has files of ", tablet_->files.size(), " buckets, the catalog knows ", buckets.size());
+    return Broken("the tablet server has files of ", tablet_->files.size(),
+                  " buckets, the catalog knows ", buckets.size());
   }
-  return tablet_->replicas.size() == buckets.size() ? Status::OK() : Broken("not all buckets are led");
+  return tablet_->replicas.size() == buckets.size() ? Status::OK()
+                                                    : Broken("not all buckets are led");
 }
 
 Status DdlWorkload::Check(Machine& machine, Stop) {
-  machine.world.RunFor(std::chrono::seconds(5));  // Leftovers of drops are removed behind the answers.
+  machine.world.RunFor(
+      std::chrono::seconds(5));  // Leftovers of drops are removed behind the answers.
   const Model actual = Actual();
   if (if_done_.has_value() && actual == *if_done_) {
     Probe("ddl.unanswered-done");
     model_ = *if_done_;
   } else if (actual != model_) {
-    return Broken("the catalog is neither as answered nor as asked for, tables=", actual.tables.size(),
-                  " expected=", model_.tables.size());
+    return Broken("the catalog is neither as answered nor as asked for, tables=",
+                  actual.tables.size(), " expected=", model_.tables.size());
   } else if (if_done_.has_value()) {
     Probe("ddl.unanswered-undone");
   }
@@ -346,6 +365,8 @@ Status DdlWorkload::Check(Machine& machine, Stop) {
 
 }  // namespace
 
-std::unique_ptr<Workload> MakeDdlWorkload(Machine& machine) { return std::make_unique<DdlWorkload>(machine); }
+std::unique_ptr<Workload> MakeDdlWorkload(Machine& machine) {
+  return std::make_unique<DdlWorkload>(machine);
+}
 
 }  // namespace sluice::sim

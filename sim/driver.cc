@@ -3,11 +3,13 @@
 namespace sluice::sim {
 namespace {
 
-constexpr int kRoundsMax = 6;        // Stops of the machine per seed.
+constexpr int kRoundsMax = 6;  // Stops of the machine per seed.
 constexpr int kOpenAttemptsMax = 20;
 
 // No stop of a machine makes bytes corrupt that are read, so that is a broken invariant too.
-bool IsOurs(const Status& status) { return IsBroken(status) || CodeOf(status) == ErrorCode::kCorruptRecord; }
+bool IsOurs(const Status& status) {
+  return IsBroken(status) || CodeOf(status) == ErrorCode::kCorruptRecord;
+}
 
 Stop StopAndStart(Machine& machine) {
   machine.Calm();
@@ -49,7 +51,8 @@ Status RunUntilStopped(Workload& workload, Machine& machine) {
   for (uint64_t i = 0; i < steps; ++i) {
     const Status stepped = workload.Step(machine);
     if (IsOurs(stepped)) return Broken("step failed: ", stepped.ToString());
-    if (!stepped.ok() && !machine.Faulted()) return Broken("step failed by itself: ", stepped.ToString());
+    if (!stepped.ok() && !machine.Faulted())
+      return Broken("step failed by itself: ", stepped.ToString());
     if (!stepped.ok()) {
       Probe(trouble == 2 ? "machine.failed-operation" : "machine.stopped-in-step");
       break;
@@ -62,7 +65,8 @@ Status RunUntilStopped(Workload& workload, Machine& machine) {
 
 void Machine::StopAt(uint64_t n) {
   fault_at_ = files.operations() + n;
-  files.SetHook([this](std::string_view, const std::string&) { return files.operations() < fault_at_; });
+  files.SetHook(
+      [this](std::string_view, const std::string&) { return files.operations() < fault_at_; });
 }
 
 void Machine::FailAt(uint64_t n) {

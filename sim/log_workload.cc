@@ -36,16 +36,18 @@ class LogWorkload : public Workload {
     options_.segment_bytes = 300 + machine.random.Below(3000);
     options_.index_interval_bytes = static_cast<uint32_t>(50 + machine.random.Below(500));
     options_.loaded_indexes_max = 1 + machine.random.Below(3);
-    for (const char* name : {"log.duplicate", "log.gap-refused", "log.unanswered-batch-found", "log.tail-lost",
-                             "log.truncated", "log.restarted", "log.deleted-segments", "log.undone-append",
-                             "log.clean-close"}) {
+    for (const char* name : {"log.duplicate", "log.gap-refused", "log.unanswered-batch-found",
+                             "log.tail-lost", "log.truncated", "log.restarted",
+                             "log.deleted-segments", "log.undone-append", "log.clean-close"}) {
       ExpectProbe(name);
     }
   }
 
   Status Open(Machine& machine) override {
-    // The checkpoint file of the shard may be older than the truth, and after a truncation beyond it.
-    ARROW_ASSIGN_OR_RAISE(log_, Log::Open(machine.files, machine.clock, kFolder, options_, checkpoint_));
+    // The checkpoint file of the shard may be older than the truth, and after a truncation beyond
+    // it.
+    ARROW_ASSIGN_OR_RAISE(log_,
+                          Log::Open(machine.files, machine.clock, kFolder, options_, checkpoint_));
     return Status::OK();
   }
   void Drop() override { log_.reset(); }
@@ -73,13 +75,15 @@ class LogWorkload : public Workload {
   log::LogOptions options_;
   std::unique_ptr<Log> log_;
   int64_t checkpoint_ = Log::kScanAll;
-  std::vector<Entry> entries_;     // Acknowledged, and since the last check surely there; deleted ones included.
-  std::vector<Entry> unanswered_;  // Sent when the machine stopped; a first part of them may follow.
-  int64_t start_ = 0;              // Records below it may be gone.
-  int64_t empty_end_ = 0;          // Where the log stands when it has no entry.
-  int64_t synced_ = 0;             // Below it nothing may be lost.
-  int64_t may_end_ = -1;           // An unanswered truncation: the log may end anywhere from here on.
-  int64_t may_restart_ = -1;       // An unanswered restart: the log may be empty and stand here.
+  std::vector<Entry>
+      entries_;  // Acknowledged, and since the last check surely there; deleted ones included.
+  std::vector<Entry>
+      unanswered_;            // Sent when the machine stopped; a first part of them may follow.
+  int64_t start_ = 0;         // Records below it may be gone.
+  int64_t empty_end_ = 0;     // Where the log stands when it has no entry.
+  int64_t synced_ = 0;        // Below it nothing may be lost.
+  int64_t may_end_ = -1;      // An unanswered truncation: the log may end anywhere from here on.
+  int64_t may_restart_ = -1;  // An unanswered restart: the log may be empty and stand here.
   uint64_t bodies_ = 0;
 };
 
@@ -143,32 +147,36 @@ Status LogWorkload::Append(Machine& machine) {
       unanswered_.clear();
       sent.front().timestamp_ms = log_->largest_timestamp_ms();
       entries_.push_back(sent.front());
-      return log_->end_offset() == end() ? Status::OK() : Broken("an undone append left records behind");
+      return log_->end_offset() == end() ? Status::OK()
+                                         : Broken("an undone append left records behind");
     }
     return appended.status();
   }
   if (appended->duplicate || appended->base_offset != sent.front().base_offset ||
       appended->last_offset != sent.back().next_offset() - 1) {
-    return Broken("append got offsets ", appended->base_offset, "..", appended->last_offset, " expected ",
-                  sent.front().base_offset, "..", sent.back().next_offset() - 1);
+    return Broken("append got offsets ", appended->base_offset, "..", appended->last_offset,
+                  " expected ", sent.front().base_offset, "..", sent.back().next_offset() - 1);
   }
   for (Entry& entry : sent) {
     entry.timestamp_ms = appended->commit_timestamp_ms;
     entries_.push_back(entry);
   }
-  return log_->end_offset() == end() ? Status::OK() : Broken("end is ", log_->end_offset(), " expected ", end());
+  return log_->end_offset() == end() ? Status::OK()
+                                     : Broken("end is ", log_->end_offset(), " expected ", end());
 }
 
 Status LogWorkload::Retry(Machine& machine) {
   const int64_t writer_id = static_cast<int64_t>(machine.random.Below(kWriters));
   const auto batches = BatchesOf(writer_id);
   if (batches.empty()) return Status::OK();
-  const Entry& entry = *batches[batches.size() - 1 - machine.random.Below(std::min(kKeptBatches, batches.size()))];
+  const Entry& entry =
+      *batches[batches.size() - 1 - machine.random.Below(std::min(kKeptBatches, batches.size()))];
   const auto again = log_->AppendAsLeader(MakeBatch(entry.batch), 0);
   if (!again.ok()) {
     return CodeOf(again.status()) == ErrorCode::kLogStorage
                ? again.status()
-               : Broken("retry refused offset=", entry.base_offset, ": ", again.status().ToString());
+               : Broken("retry refused offset=", entry.base_offset, ": ",
+                        again.status().ToString());
   }
   Probe("log.duplicate");
   if (!again->duplicate || again->base_offset != entry.base_offset ||
@@ -180,12 +188,15 @@ Status LogWorkload::Retry(Machine& machine) {
 
 Status LogWorkload::Gap(Machine& machine) {
   const int64_t writer_id = static_cast<int64_t>(machine.random.Below(kWriters));
-  const int32_t sequence = NextSequence(writer_id) + 1 + static_cast<int32_t>(machine.random.Below(3));
-  const auto refused = log_->AppendAsLeader(MakeBatch({.writer_id = writer_id, .sequence = sequence}), 0);
+  const int32_t sequence =
+      NextSequence(writer_id) + 1 + static_cast<int32_t>(machine.random.Below(3));
+  const auto refused =
+      log_->AppendAsLeader(MakeBatch({.writer_id = writer_id, .sequence = sequence}), 0);
   if (CodeOf(refused.status()) == ErrorCode::kLogStorage) return refused.status();
   Probe("log.gap-refused");
-  return CodeOf(refused.status()) == ErrorCode::kOutOfOrderSequence ? Status::OK()
-                                                                    : Broken("a gap in sequences was taken");
+  return CodeOf(refused.status()) == ErrorCode::kOutOfOrderSequence
+             ? Status::OK()
+             : Broken("a gap in sequences was taken");
 }
 
 Status LogWorkload::Flush(Machine& machine) {
@@ -208,9 +219,12 @@ Status LogWorkload::Truncate(Machine& machine) {
   const int64_t span = end() - (deleted ? std::max(start_, log_->recovery_point()) : start_);
   if (span <= 0) return Status::OK();
   const int64_t reach = machine.OneIn(4) ? span : std::min<int64_t>(span, 20);
-  const int64_t cut = end() - static_cast<int64_t>(machine.random.Below(static_cast<uint64_t>(reach) + 1));
+  const int64_t cut =
+      end() - static_cast<int64_t>(machine.random.Below(static_cast<uint64_t>(reach) + 1));
   may_end_ = cut;
-  while (may_end_ > start_ && !std::ranges::any_of(entries_, [&](const Entry& e) { return e.next_offset() == may_end_; })) {
+  while (may_end_ > start_ && !std::ranges::any_of(entries_, [&](const Entry& e) {
+           return e.next_offset() == may_end_;
+         })) {
     --may_end_;  // A batch that contains the cut goes whole.
   }
   may_end_ = std::max(may_end_, start_);
@@ -220,7 +234,8 @@ Status LogWorkload::Truncate(Machine& machine) {
   if (entries_.empty()) empty_end_ = may_end_;
   synced_ = std::min(synced_, may_end_);
   may_end_ = -1;
-  return log_->end_offset() == end() ? Status::OK() : Broken("cut at ", cut, " ended at ", log_->end_offset());
+  return log_->end_offset() == end() ? Status::OK()
+                                     : Broken("cut at ", cut, " ended at ", log_->end_offset());
 }
 
 Status LogWorkload::Restart(Machine& machine) {
@@ -235,7 +250,9 @@ Status LogWorkload::Restart(Machine& machine) {
 
 Status LogWorkload::Delete(Machine& machine) {
   log_->AdvanceHighWatermark(end());
-  const int64_t floor = start_ + static_cast<int64_t>(machine.random.Below(static_cast<uint64_t>(end() - start_) + 1));
+  const int64_t floor =
+      start_ +
+      static_cast<int64_t>(machine.random.Below(static_cast<uint64_t>(end() - start_) + 1));
   const auto deleted = log_->DeleteSegments({.delete_before_ms = INT64_MAX, .floor_offset = floor});
   start_ = std::max(start_, std::min(floor, end()));  // An unanswered deletion may have reached it.
   RETURN_NOT_OK(deleted);
@@ -247,12 +264,16 @@ Status LogWorkload::Delete(Machine& machine) {
 
 Status LogWorkload::Read(Machine& machine) {
   const int64_t from = log_->start_offset();
-  const int64_t offset = from + static_cast<int64_t>(machine.random.Below(static_cast<uint64_t>(end() - from) + 1));
-  const int64_t upper = machine.OneIn(3) ? offset + static_cast<int64_t>(machine.random.Below(40)) : end();
-  ARROW_ASSIGN_OR_RAISE(const auto slice, log_->Read(offset, machine.random.Below(4000), upper, true));
+  const int64_t offset =
+      from + static_cast<int64_t>(machine.random.Below(static_cast<uint64_t>(end() - from) + 1));
+  const int64_t upper =
+      machine.OneIn(3) ? offset + static_cast<int64_t>(machine.random.Below(40)) : end();
+  ARROW_ASSIGN_OR_RAISE(const auto slice,
+                        log_->Read(offset, machine.random.Below(4000), upper, true));
   const std::string bytes = log::internal::BytesOf(slice);
   wire::LogBatchIterator found(bytes);
-  auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return e.next_offset() > offset; });
+  auto entry =
+      std::ranges::find_if(entries_, [&](const Entry& e) { return e.next_offset() > offset; });
   while (true) {
     ARROW_ASSIGN_OR_RAISE(const auto batch, found.Next());
     if (!batch) break;
@@ -268,14 +289,16 @@ Status LogWorkload::Read(Machine& machine) {
 
 Status LogWorkload::ReadByTime(Machine& machine) {
   if (entries_.empty()) return Status::OK();
-  const int64_t timestamp_ms =
-      entries_[machine.random.Below(entries_.size())].timestamp_ms + static_cast<int64_t>(machine.random.Below(3)) - 1;
+  const int64_t timestamp_ms = entries_[machine.random.Below(entries_.size())].timestamp_ms +
+                               static_cast<int64_t>(machine.random.Below(3)) - 1;
   const auto expected = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.base_offset >= log_->start_offset() && entry.timestamp_ms >= timestamp_ms;
   });
   ARROW_ASSIGN_OR_RAISE(const int64_t found, log_->OffsetOfTimestamp(timestamp_ms));
   const int64_t wanted = expected == entries_.end() ? end() : expected->base_offset;
-  return found == wanted ? Status::OK() : Broken("timestamp ", timestamp_ms, " is at ", found, " expected ", wanted);
+  return found == wanted
+             ? Status::OK()
+             : Broken("timestamp ", timestamp_ms, " is at ", found, " expected ", wanted);
 }
 
 Result<std::vector<Entry>> LogWorkload::ReadAll() {
@@ -285,7 +308,8 @@ Result<std::vector<Entry>> LogWorkload::ReadAll() {
     ARROW_ASSIGN_OR_RAISE(const auto batch, wire::LogBatchView::Parse(bytes));
     const wire::LogBatchHeader& header = batch.header();
     if (!batch.CrcMatches()) return Broken("a damaged batch is read at ", header.base_offset);
-    if (header.commit_timestamp_ms < last_timestamp_ms) return Broken("time goes back at ", header.base_offset);
+    if (header.commit_timestamp_ms < last_timestamp_ms)
+      return Broken("time goes back at ", header.base_offset);
     last_timestamp_ms = header.commit_timestamp_ms;
     found.push_back({header.base_offset,
                      {.writer_id = header.writer_id,
@@ -301,10 +325,12 @@ Result<std::vector<Entry>> LogWorkload::ReadAll() {
 Status LogWorkload::CheckPrefix(const std::vector<Entry>& found, int64_t must_end) const {
   std::vector<Entry> sent = entries_;
   sent.insert(sent.end(), unanswered_.begin(), unanswered_.end());
-  auto expected = std::ranges::find_if(sent, [&](const Entry& e) { return e.base_offset >= log_->start_offset(); });
+  auto expected = std::ranges::find_if(
+      sent, [&](const Entry& e) { return e.base_offset >= log_->start_offset(); });
   for (const Entry& entry : found) {
     if (expected == sent.end()) return Broken("a batch that nobody sent is at ", entry.base_offset);
-    const bool same = expected->base_offset == entry.base_offset && expected->batch.body == entry.batch.body &&
+    const bool same = expected->base_offset == entry.base_offset &&
+                      expected->batch.body == entry.batch.body &&
                       expected->batch.writer_id == entry.batch.writer_id &&
                       expected->batch.sequence == entry.batch.sequence;
     if (!same) return Broken("another batch is at ", entry.base_offset, ": ", entry.batch.body);
@@ -328,14 +354,17 @@ Status LogWorkload::Check(Machine& machine, Stop stop) {
     int64_t must_end = stop == Stop::kKill ? end() : synced_;
     if (may_end_ >= 0) must_end = std::min(must_end, may_end_);
     RETURN_NOT_OK(CheckPrefix(found, must_end));
-    if (log_->start_offset() > std::max(start_, must_end)) return Broken("the log starts at ", log_->start_offset());
+    if (log_->start_offset() > std::max(start_, must_end))
+      return Broken("the log starts at ", log_->start_offset());
     if (log_->end_offset() < end()) Probe("log.tail-lost");
     if (log_->end_offset() > end()) Probe("log.unanswered-batch-found");
     // What is there now is what the writers go on from.
     entries_.insert(entries_.end(), unanswered_.begin(), unanswered_.end());
-    std::erase_if(entries_, [&](const Entry& entry) { return entry.base_offset >= log_->end_offset(); });
+    std::erase_if(entries_,
+                  [&](const Entry& entry) { return entry.base_offset >= log_->end_offset(); });
     for (const Entry& entry : found) {
-      std::ranges::find(entries_, entry.base_offset, &Entry::base_offset)->timestamp_ms = entry.timestamp_ms;
+      std::ranges::find(entries_, entry.base_offset, &Entry::base_offset)->timestamp_ms =
+          entry.timestamp_ms;
     }
     unanswered_.clear();
     start_ = log_->start_offset();
@@ -351,7 +380,8 @@ Status LogWorkload::Check(Machine& machine, Stop stop) {
       synced_ = end();
       log_.reset();
       RETURN_NOT_OK(Open(machine));
-      if (log_->end_offset() != end()) return Broken("a closed log came back with end ", log_->end_offset());
+      if (log_->end_offset() != end())
+        return Broken("a closed log came back with end ", log_->end_offset());
     }
   }
   return Status::OK();
@@ -359,6 +389,8 @@ Status LogWorkload::Check(Machine& machine, Stop stop) {
 
 }  // namespace
 
-std::unique_ptr<Workload> MakeLogWorkload(Machine& machine) { return std::make_unique<LogWorkload>(machine); }
+std::unique_ptr<Workload> MakeLogWorkload(Machine& machine) {
+  return std::make_unique<LogWorkload>(machine);
+}
 
 }  // namespace sluice::sim

@@ -11,7 +11,8 @@
 #include "sim/workload.h"
 
 // sim_test [--seeds N] [--seed N] [--workload NAME] [--verbose]
-// Runs every workload from its share of the seeds 1 to N (500), or from one. A failure prints the line that replays it.
+// Runs every workload from its share of the seeds 1 to N (500), or from one. A failure prints the
+// line that replays it.
 
 namespace sluice::sim {
 namespace {
@@ -50,7 +51,8 @@ Arguments Parse(int argc, char** argv) {
     const std::string_view name = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";
     if (name == "--seeds") arguments.last_seed = std::strtoull(value, nullptr, 10);
-    if (name == "--seed") arguments.first_seed = arguments.last_seed = std::strtoull(value, nullptr, 10);
+    if (name == "--seed")
+      arguments.first_seed = arguments.last_seed = std::strtoull(value, nullptr, 10);
     if (name == "--workload") arguments.workload = value;
     if (name == "--verbose") arguments.verbose = true;
   }
@@ -61,8 +63,8 @@ bool RunAll(const NamedWorkload& workload, const Arguments& arguments) {
   const bool one = arguments.first_seed == arguments.last_seed;
   for (uint64_t seed = arguments.first_seed; seed <= arguments.last_seed; ++seed) {
     if (!one && seed % workload.share != 0) continue;
-    std::snprintf(current_run, sizeof current_run, "sim_test --workload %s --seed %llu", workload.name.c_str(),
-                  static_cast<unsigned long long>(seed));
+    std::snprintf(current_run, sizeof current_run, "sim_test --workload %s --seed %llu",
+                  workload.name.c_str(), static_cast<unsigned long long>(seed));
     const Status ran = RunSeed(workload, seed);
     if (ran.ok()) continue;
     std::fprintf(stderr, "FAILED %s\nreplay: %s\n", ran.message().c_str(), current_run);
@@ -75,8 +77,8 @@ int Main(int argc, char** argv) {
   const Arguments arguments = Parse(argc, argv);
   OpenLog("", arguments.verbose ? LogLevel::kDebug : LogLevel::kError);
   std::signal(SIGABRT, SayWhichRun);
-  for (const char* name : {"machine.power-loss", "machine.stopped-in-recovery", "machine.stopped-in-step",
-                           "machine.failed-operation"}) {
+  for (const char* name : {"machine.power-loss", "machine.stopped-in-recovery",
+                           "machine.stopped-in-step", "machine.failed-operation"}) {
     ExpectProbe(name);
   }
   bool passed = true;
@@ -84,7 +86,8 @@ int Main(int argc, char** argv) {
     if (!arguments.workload.empty() && arguments.workload != workload.name) continue;
     passed = RunAll(workload, arguments) && passed;
   }
-  const bool everything = arguments.last_seed - arguments.first_seed >= 99 && arguments.workload.empty();
+  const bool everything =
+      arguments.last_seed - arguments.first_seed >= 99 && arguments.workload.empty();
   for (const auto& [name, count] : Probes()) {
     std::printf("%8llu  %s\n", static_cast<unsigned long long>(count), name.c_str());
     if (count == 0 && everything) {

@@ -19,8 +19,8 @@ constexpr int32_t kBuckets = 2;
 constexpr int32_t kKeys = 12;
 constexpr char kTieringWarehouse[] = "/warehouse";
 
-// The cluster as the machine's tiering reaches it: a call may find that the machine has stopped, before or after the
-// cluster did what was asked.
+// The cluster as the machine's tiering reaches it: a call may find that the machine has stopped,
+// before or after the cluster did what was asked.
 class SimCluster : public MemoryCluster {
  public:
   using Offsets = std::map<int32_t, int64_t>;
@@ -31,7 +31,8 @@ class SimCluster : public MemoryCluster {
     RETURN_NOT_OK(machine_.Operation("prepare"));
     ASSIGN_OR_RAISE(Offsets merged, Recorded(path));
     for (const auto& bucket : offsets) merged[bucket.bucket] = bucket.log_end_offset;
-    ASSIGN_OR_RAISE(const std::string file, MemoryCluster::Prepare(path, table_id, std::move(offsets)));
+    ASSIGN_OR_RAISE(const std::string file,
+                    MemoryCluster::Prepare(path, table_id, std::move(offsets)));
     prepared_[file] = std::move(merged);
     RETURN_NOT_OK(machine_.Operation("prepared"));
     return file;
@@ -76,11 +77,13 @@ void AppendRows(const arrow::RecordBatch& batch, std::vector<LakeRow>* rows) {
 class TieringWorkload : public Workload {
  public:
   explicit TieringWorkload(Machine& machine) : cluster_(machine), pool_(io::Pool::Inline()) {
-    table_ = tiering::LakeTestTable(/*table_id=*/7, "t", /*primary_key=*/machine.OneIn(2), kBuckets);
+    table_ =
+        tiering::LakeTestTable(/*table_id=*/7, "t", /*primary_key=*/machine.OneIn(2), kBuckets);
     table_.descriptor.custom_properties = {{"paimon.snapshot.num-retained.min", "1"},
                                            {"paimon.snapshot.time-retained", "1 min"}};
     cluster_.AddTable(table_);
-    for (const char* name : {"tiering.round", "tiering.adopted", "tiering.compacted", "tiering.expired"}) {
+    for (const char* name :
+         {"tiering.round", "tiering.adopted", "tiering.compacted", "tiering.expired"}) {
       ExpectProbe(name);
     }
   }
@@ -92,7 +95,8 @@ class TieringWorkload : public Workload {
     options.clock = &machine.clock;
     options.random = &machine.random;
     ASSIGN_OR_RAISE(lake_, lake::LakeCatalog::Open(std::move(options)));
-    RETURN_NOT_OK(lake_->CreateTable(table_.path, table_.descriptor, /*must_be_empty=*/false).status());
+    RETURN_NOT_OK(
+        lake_->CreateTable(table_.path, table_.descriptor, /*must_be_empty=*/false).status());
     ASSIGN_OR_RAISE(const auto table, lake_->OpenTable(table_.path));
     return table->RemoveTemporaryFiles();
   }
@@ -117,8 +121,9 @@ class TieringWorkload : public Workload {
   std::unique_ptr<io::Pool> pool_;
   std::unique_ptr<lake::LakeCatalog> lake_;
   types::TableInfo table_;
-  std::map<int32_t, std::string> values_;  // Of the key table, by id; a key's bucket is id % kBuckets.
-  int64_t committed_snapshot_ = 0;         // The newest that a round returned.
+  std::map<int32_t, std::string>
+      values_;                      // Of the key table, by id; a key's bucket is id % kBuckets.
+  int64_t committed_snapshot_ = 0;  // The newest that a round returned.
   int64_t made_ = 0;
 };
 
@@ -159,7 +164,8 @@ Status TieringWorkload::Round(Machine& machine) {
   ASSIGN_OR_RAISE(const auto before, cluster_.RecordedSnapshot(table_.path));
   ASSIGN_OR_RAISE(const auto table, lake_->OpenTable(table_.path));
   ASSIGN_OR_RAISE(const auto newest, table->NewestSnapshotOf(lake::kTieringUser));
-  if (newest.has_value() && (!before.has_value() || before->snapshot_id < newest->id)) Probe("tiering.adopted");
+  if (newest.has_value() && (!before.has_value() || before->snapshot_id < newest->id))
+    Probe("tiering.adopted");
   ASSIGN_OR_RAISE(const auto result, tiering::Round(options, cluster_.Handout(table_.path)).Run());
   if (result.summary.snapshot_id < 0) return Status::OK();
   Probe("tiering.round");
@@ -175,7 +181,7 @@ Status TieringWorkload::KeepUp() {
 }
 
 Result<std::vector<LakeRow>> TieringWorkload::ReadLake(lake::LakeTable& table,
-                                                                      const lake::LakeSnapshot& snapshot) {
+                                                       const lake::LakeSnapshot& snapshot) {
   std::vector<LakeRow> rows;
   ASSIGN_OR_RAISE(const auto plan, table.Plan(snapshot, {}));
   for (const lake::LakeSplit& split : plan.splits) {
@@ -208,27 +214,33 @@ Status TieringWorkload::Check(Machine&, Stop) {
   ASSIGN_OR_RAISE(const auto recorded, cluster_.RecordedSnapshot(table_.path));
   const int64_t newest_id = newest.has_value() ? newest->id : 0;
   if (newest_id < committed_snapshot_) {
-    return Broken("snapshot ", committed_snapshot_, " was committed and is lost, newest of tiering=", newest_id,
+    return Broken("snapshot ", committed_snapshot_,
+                  " was committed and is lost, newest of tiering=", newest_id,
                   " latest=", latest.has_value() ? latest->id : 0,
                   " recorded=", recorded.has_value() ? recorded->snapshot_id : 0);
   }
   if (recorded.has_value() && recorded->snapshot_id > newest_id) {
-    return Broken("the coordinator knows snapshot ", recorded->snapshot_id, ", the lake ends at ", newest_id);
+    return Broken("the coordinator knows snapshot ", recorded->snapshot_id, ", the lake ends at ",
+                  newest_id);
   }
-  if (!newest.has_value()) return latest.has_value() ? Broken("a snapshot without tiering") : Status::OK();
+  if (!newest.has_value())
+    return latest.has_value() ? Broken("a snapshot without tiering") : Status::OK();
   const auto file = newest->properties.find(std::string(lake::kOffsetsProperty));
   if (file == newest->properties.end()) return Broken("snapshot ", newest_id, " names no offsets");
   const SimCluster::Offsets* offsets = cluster_.Prepared(file->second);
-  if (offsets == nullptr) return Broken("snapshot ", newest_id, " names offsets that nobody prepared");
+  if (offsets == nullptr)
+    return Broken("snapshot ", newest_id, " names offsets that nobody prepared");
   const auto expected = ExpectedAt(*offsets);
   ASSIGN_OR_RAISE(const auto found, ReadLake(*table, *latest));
   if (found == expected) return Status::OK();
-  return Broken("snapshot ", latest->id, " holds ", found.size(), " rows, the log below its offsets has ",
-                expected.size());
+  return Broken("snapshot ", latest->id, " holds ", found.size(),
+                " rows, the log below its offsets has ", expected.size());
 }
 
 }  // namespace
 
-std::unique_ptr<Workload> MakeTieringWorkload(Machine& machine) { return std::make_unique<TieringWorkload>(machine); }
+std::unique_ptr<Workload> MakeTieringWorkload(Machine& machine) {
+  return std::make_unique<TieringWorkload>(machine);
+}
 
 }  // namespace sluice::sim

@@ -13,7 +13,8 @@ class CatalogTables : public tablet::TableSource {
     ASSIGN_OR_RAISE(const meta::TablePtr table, catalog_.state()->Table(table_id));
     return std::shared_ptr<const types::TableInfo>(table, &table->info);
   }
-  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id, int32_t schema_id) const override {
+  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id,
+                                                        int32_t schema_id) const override {
     return catalog_.state()->SchemaOf(table_id, schema_id);
   }
 

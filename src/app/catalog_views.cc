@@ -18,8 +18,10 @@ std::string ToDefinition(const sql::ViewInfo& view) {
 }
 
 Result<sql::ViewInfo> FromDefinition(const meta::ViewInfo& stored) {
-  const auto definition = nlohmann::json::parse(stored.definition, nullptr, /*allow_exceptions=*/false);
-  if (!definition.is_object()) return Corrupt("the definition of a view is not JSON view=", stored.path);
+  const auto definition =
+      nlohmann::json::parse(stored.definition, nullptr, /*allow_exceptions=*/false);
+  if (!definition.is_object())
+    return Corrupt("the definition of a view is not JSON view=", stored.path);
   sql::ViewInfo view;
   view.path = stored.path;
   view.query = definition.value("query", "");

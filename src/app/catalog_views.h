@@ -11,7 +11,8 @@ class Coordinator;
 
 namespace sluice::app {
 
-/// The views of SQL in this server's metadata: read from the catalog's snapshot, changed by the coordinator.
+/// The views of SQL in this server's metadata: read from the catalog's snapshot, changed by the
+/// coordinator.
 ///
 /// Format of a definition: JSON {query, original_query, columns, comment}.
 /// Threads: any but a loop's, since changes wait for the coordinator.

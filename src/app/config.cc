@@ -12,8 +12,10 @@ namespace sluice::app {
 namespace {
 
 std::string_view Trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
   return text;
 }
 
@@ -35,10 +37,8 @@ struct Unit {
   uint64_t factor;
 };
 constexpr Unit kSizeUnits[] = {
-    {"  b byte bytes ", 1},
-    {" k kb kibibytes ", 1ull << 10},
-    {" m mb mebibytes ", 1ull << 20},
-    {" g gb gibibytes ", 1ull << 30},
+    {"  b byte bytes ", 1},           {" k kb kibibytes ", 1ull << 10},
+    {" m mb mebibytes ", 1ull << 20}, {" g gb gibibytes ", 1ull << 30},
     {" t tb tebibytes ", 1ull << 40},
 };
 constexpr Unit kDurationUnits[] = {
@@ -73,17 +73,24 @@ Result<int64_t> ParseInt(std::string_view text) {
 Status CheckRatio(std::string_view text) {
   double value = -1;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && value >= 0 && value <= 1) return Status::OK();
+  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && value >= 0 &&
+      value <= 1)
+    return Status::OK();
   return Error(ErrorCode::kInvalidConfig, "not a number from 0 to 1 value=", text);
 }
 
 Status CheckValue(ConfigKey::Type type, const std::string& value) {
   switch (type) {
-    case ConfigKey::Type::kString: return Status::OK();
-    case ConfigKey::Type::kInt: return ParseInt(value).status();
-    case ConfigKey::Type::kSize: return ParseSize(value).status();
-    case ConfigKey::Type::kDuration: return ParseDuration(value).status();
-    case ConfigKey::Type::kRatio: return CheckRatio(value);
+    case ConfigKey::Type::kString:
+      return Status::OK();
+    case ConfigKey::Type::kInt:
+      return ParseInt(value).status();
+    case ConfigKey::Type::kSize:
+      return ParseSize(value).status();
+    case ConfigKey::Type::kDuration:
+      return ParseDuration(value).status();
+    case ConfigKey::Type::kRatio:
+      return CheckRatio(value);
     case ConfigKey::Type::kBool:
       if (value == "true" || value == "false") return Status::OK();
       return Error(ErrorCode::kInvalidConfig, "neither true nor false value=", value);
@@ -113,7 +120,8 @@ size_t EditDistance(std::string_view from, std::string_view to) {
 }
 
 // The scalars of a YAML tree under their dotted names.
-Status Flatten(const YAML::Node& node, const std::string& prefix, std::vector<std::pair<std::string, std::string>>* out) {
+Status Flatten(const YAML::Node& node, const std::string& prefix,
+               std::vector<std::pair<std::string, std::string>>* out) {
   if (node.IsMap()) {
     for (const auto& entry : node) {
       const auto name = entry.first.as<std::string>();
@@ -134,12 +142,18 @@ Status Flatten(const YAML::Node& node, const std::string& prefix, std::vector<st
 
 std::string_view TypeText(ConfigKey::Type type) {
   switch (type) {
-    case ConfigKey::Type::kString: return "text";
-    case ConfigKey::Type::kInt: return "number";
-    case ConfigKey::Type::kBool: return "true, false";
-    case ConfigKey::Type::kSize: return "size";
-    case ConfigKey::Type::kDuration: return "time";
-    case ConfigKey::Type::kRatio: return "ratio";
+    case ConfigKey::Type::kString:
+      return "text";
+    case ConfigKey::Type::kInt:
+      return "number";
+    case ConfigKey::Type::kBool:
+      return "true, false";
+    case ConfigKey::Type::kSize:
+      return "size";
+    case ConfigKey::Type::kDuration:
+      return "time";
+    case ConfigKey::Type::kRatio:
+      return "ratio";
   }
   return "";
 }
@@ -148,9 +162,10 @@ void AppendMarkdownTable(ConfigKey::Use use, std::string* out) {
   *out += "| key | type | default | meaning |\n|---|---|---|---|\n";
   const auto append = [&](const ConfigKey& key, std::string_view ending) {
     if (key.use != use) return;
-    *out += "| `" + std::string(key.name) + std::string(ending) + "` | " + std::string(TypeText(key.type)) + " | " +
-            (key.default_value.empty() ? "" : "`" + std::string(key.default_value) + "`") + " | " + std::string(key.text) +
-            " |\n";
+    *out += "| `" + std::string(key.name) + std::string(ending) + "` | " +
+            std::string(TypeText(key.type)) + " | " +
+            (key.default_value.empty() ? "" : "`" + std::string(key.default_value) + "`") + " | " +
+            std::string(key.text) + " |\n";
   };
   for (const ConfigKey& key : ConfigKeys()) append(key, "");
   for (const ConfigKey& prefix : ConfigPrefixes()) append(prefix, "*");
@@ -187,14 +202,18 @@ std::string NearestConfigKey(std::string_view name) {
 std::string ConfigMarkdown() {
   std::string out =
       "# Configuration\n"
-      "Written by `sluice admin config-doc` from the table in `src/app/config_keys.cc`; do not edit.\n\n"
-      "Keys stand in `conf/server.yaml` or behind `-D key=value`, which wins. A key that nobody knows refuses the start.\n"
+      "Written by `sluice admin config-doc` from the table in `src/app/config_keys.cc`; do not "
+      "edit.\n\n"
+      "Keys stand in `conf/server.yaml` or behind `-D key=value`, which wins. A key that nobody "
+      "knows refuses the start.\n"
       "Sizes: `64mb`, `1g`, `4096`; times: `500ms`, `10 s`, `5min`, `24h`, `7d`.\n\n"
       "## Keys of Fluss that Sluice follows\n";
   AppendMarkdownTable(ConfigKey::Use::kUsed, &out);
   out += "\n## Keys of Sluice\n";
   AppendMarkdownTable(ConfigKey::Use::kOwn, &out);
-  out += "\n## Keys of Fluss without effect here\nThey are accepted, and named in one line of the log at start.\n\n";
+  out +=
+      "\n## Keys of Fluss without effect here\nThey are accepted, and named in one line of the log "
+      "at start.\n\n";
   AppendMarkdownTable(ConfigKey::Use::kIgnored, &out);
   return out;
 }
@@ -207,7 +226,8 @@ Status Config::LoadFile(const std::string& path, std::string_view yaml) {
     const Status flat = Flatten(root, "", &pairs);
     if (!flat.ok()) return flat.WithMessage(flat.message(), " file=", path);
   } catch (const YAML::Exception& error) {
-    return Error(ErrorCode::kInvalidConfig, "file is not YAML file=", path, " reason=", error.what());
+    return Error(ErrorCode::kInvalidConfig, "file is not YAML file=", path,
+                 " reason=", error.what());
   }
   for (const auto& [key, value] : pairs) {
     const Status set = SetValue(key, value);
@@ -221,13 +241,15 @@ Status Config::Set(std::string_view assignment) {
   if (equals == std::string_view::npos) {
     return Error(ErrorCode::kInvalidConfig, "not key=value argument=", assignment);
   }
-  return SetValue(std::string(Trim(assignment.substr(0, equals))), std::string(Trim(assignment.substr(equals + 1))));
+  return SetValue(std::string(Trim(assignment.substr(0, equals))),
+                  std::string(Trim(assignment.substr(equals + 1))));
 }
 
 Status Config::SetValue(const std::string& key, const std::string& value) {
   const ConfigKey* known = FindConfigKey(key);
   if (known == nullptr && FindConfigPrefix(key) == nullptr) {
-    return Error(ErrorCode::kInvalidConfig, "unknown configuration key=", key, " nearest=", NearestConfigKey(key));
+    return Error(ErrorCode::kInvalidConfig, "unknown configuration key=", key,
+                 " nearest=", NearestConfigKey(key));
   }
   if (known != nullptr && !value.empty()) {
     const Status fits = CheckValue(known->type, value);

@@ -39,11 +39,12 @@ std::string ConfigMarkdown();
 
 /// The settings of a process: defaults, then the file, then `-D` of the command line.
 ///
-/// Getters CHECK that the key is in the table and has that type; the values were checked when they were set.
+/// Getters CHECK that the key is in the table and has that type; the values were checked when they
+/// were set.
 class Config {
  public:
-  /// Read a YAML file: keys with dots, or nested maps. Errors: kInvalidConfig, naming file, key and what is wrong with
-  /// it; for an unknown key also the nearest one.
+  /// Read a YAML file: keys with dots, or nested maps. Errors: kInvalidConfig, naming file, key and
+  /// what is wrong with it; for an unknown key also the nearest one.
   Status LoadFile(const std::string& path, std::string_view yaml);
   /// "key=value". Errors: as above.
   Status Set(std::string_view assignment);

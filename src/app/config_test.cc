@@ -26,15 +26,17 @@ TEST(ConfigTest, EveryDefaultFitsItsType) {
 
 TEST(ConfigTest, FilesHoldDottedOrNestedKeysAndTheCommandLineWins) {
   Config config;
-  ASSERT_OK(config.LoadFile("server.yaml",
-                            "# comment\ndata.dir: /data\nhttp:\n  port: 1\n  host: 0.0.0.0\n"
-                            "datalake.paimon.warehouse: /wh\ndatalake:\n  paimon:\n    metastore: filesystem\n"));
+  ASSERT_OK(config.LoadFile(
+      "server.yaml",
+      "# comment\ndata.dir: /data\nhttp:\n  port: 1\n  host: 0.0.0.0\n"
+      "datalake.paimon.warehouse: /wh\ndatalake:\n  paimon:\n    metastore: filesystem\n"));
   ASSERT_OK(config.Set("http.port = 2"));
   EXPECT_EQ(config.String("data.dir"), "/data");
   EXPECT_EQ(config.Int("http.port"), 2);
   EXPECT_EQ(config.String("http.host"), "0.0.0.0");
-  EXPECT_EQ(config.Below("datalake.paimon."),
-            (std::map<std::string, std::string>{{"metastore", "filesystem"}, {"warehouse", "/wh"}}));
+  EXPECT_EQ(
+      config.Below("datalake.paimon."),
+      (std::map<std::string, std::string>{{"metastore", "filesystem"}, {"warehouse", "/wh"}}));
   EXPECT_OK(Config().LoadFile("empty.yaml", ""));
 }
 
@@ -42,8 +44,9 @@ TEST(ConfigTest, AnUnknownKeyIsRefusedWithTheNearestName) {
   Config config;
   const Status status = config.LoadFile("server.yaml", "data.dri: /x");
   EXPECT_CODE(ErrorCode::kInvalidConfig, status);
-  EXPECT_THAT(status.message(), testing::AllOf(testing::HasSubstr("data.dri"), testing::HasSubstr("nearest=data.dir"),
-                                               testing::HasSubstr("server.yaml")));
+  EXPECT_THAT(status.message(),
+              testing::AllOf(testing::HasSubstr("data.dri"), testing::HasSubstr("nearest=data.dir"),
+                             testing::HasSubstr("server.yaml")));
   EXPECT_CODE(ErrorCode::kInvalidConfig, config.Set("no.such.key=1"));
   EXPECT_CODE(ErrorCode::kInvalidConfig, config.Set("no equals sign"));
 }
@@ -51,12 +54,13 @@ TEST(ConfigTest, AnUnknownKeyIsRefusedWithTheNearestName) {
 TEST(ConfigTest, WrongValuesNameTheirKey) {
   Config config;
   for (const std::string assignment :
-       {"http.port=many", "http.port=1x", "allow.create.kv.tables=yes", "log.segment.file-size=1 parsec",
-        "netty.connection.max-idle-time=soon", "netty.server.max-request-size=99999999999tb",
-        "server.data-disk.write-limit-ratio=2"}) {
+       {"http.port=many", "http.port=1x", "allow.create.kv.tables=yes",
+        "log.segment.file-size=1 parsec", "netty.connection.max-idle-time=soon",
+        "netty.server.max-request-size=99999999999tb", "server.data-disk.write-limit-ratio=2"}) {
     const Status status = config.Set(assignment);
     EXPECT_CODE(ErrorCode::kInvalidConfig, status);
-    EXPECT_THAT(status.message(), testing::HasSubstr("key=" + assignment.substr(0, assignment.find('='))));
+    EXPECT_THAT(status.message(),
+                testing::HasSubstr("key=" + assignment.substr(0, assignment.find('='))));
   }
 }
 
@@ -74,7 +78,8 @@ TEST(ConfigTest, KeysOfFlussWithoutEffectAreKnown) {
   ASSERT_OK(config.Set("kv.rocksdb.block.cache-size=8mb"));
   ASSERT_OK(config.Set("data.dir=/data"));
   ASSERT_OK(config.Set("datalake.paimon.warehouse=/wh"));
-  EXPECT_THAT(config.Ignored(), testing::ElementsAre("kv.rocksdb.block.cache-size", "zookeeper.address"));
+  EXPECT_THAT(config.Ignored(),
+              testing::ElementsAre("kv.rocksdb.block.cache-size", "zookeeper.address"));
 }
 
 TEST(ConfigTest, SizesAndTimesHaveUnits) {

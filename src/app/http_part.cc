@@ -48,7 +48,8 @@ struct HttpPart::Parts {
       return gateway::HttpResponse{.body = R"({"status":"ok"})"};
     });
     server.Route("GET", "/metrics", [this](const gateway::HttpRequest&) {
-      return gateway::HttpResponse{.content_type = "text/plain; version=0.0.4", .body = metrics.PrometheusText()};
+      return gateway::HttpResponse{.content_type = "text/plain; version=0.0.4",
+                                   .body = metrics.PrometheusText()};
     });
     server.Route("GET", "/api/v1/tables", [this](const gateway::HttpRequest&) {
       auto json = overview.Json();
@@ -66,7 +67,8 @@ struct HttpPart::Parts {
 };
 
 HttpPart::HttpPart(Options options) : parts_(std::make_unique<Parts>(options)) {
-  parts_->metrics.AddSource([this](std::vector<MetricSample>* samples) { parts_->status.Collect(samples); });
+  parts_->metrics.AddSource(
+      [this](std::vector<MetricSample>* samples) { parts_->status.Collect(samples); });
   parts_->metrics.AddSource(std::move(options.process_samples));
   parts_->AddRoutes();
 }

@@ -15,7 +15,7 @@ class Catalog;
 namespace sluice::sql {
 class Engine;
 class TableCatalog;
-}
+}  // namespace sluice::sql
 namespace sluice::tablet {
 class TabletService;
 }
@@ -25,7 +25,8 @@ class TieringService;
 
 namespace sluice::app {
 
-/// What the server offers over HTTP: health, metrics, the overview of tables, SQL, the console's files.
+/// What the server offers over HTTP: health, metrics, the overview of tables, SQL, the console's
+/// files.
 class HttpPart {
  public:
   struct Options {
@@ -35,8 +36,9 @@ class HttpPart {
     const tiering::TieringService* tiering;  ///< Null when no table may be tiered.
     sql::Engine& engine;
     sql::TableCatalog& tables;
-    std::function<void(std::vector<MetricSample>*)> process_samples;  ///< Metrics of the process itself.
-    io::Loop& loop;                          ///< Where the replicas are asked.
+    std::function<void(std::vector<MetricSample>*)>
+        process_samples;  ///< Metrics of the process itself.
+    io::Loop& loop;       ///< Where the replicas are asked.
     io::Clock& clock;
     io::Random& random;
   };

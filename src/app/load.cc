@@ -204,7 +204,9 @@ class Load {
       rows_paced_ += count;
       const double due = static_cast<double>(rows_paced_) / static_cast<double>(rate);
       const double wait_ms = (due - progress_.seconds()) * 1000;
-      if (wait_ms >= 1) io::SyncWait(loop(), Pause(loop(), std::chrono::milliseconds(static_cast<int64_t>(wait_ms))));
+      if (wait_ms >= 1)
+        io::SyncWait(loop(),
+                     Pause(loop(), std::chrono::milliseconds(static_cast<int64_t>(wait_ms))));
     }
     return Status::OK();
   }

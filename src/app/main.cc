@@ -24,7 +24,8 @@ constexpr Command kCommands[] = {
 
 int Usage(std::FILE* out, int exit_code) {
   std::fputs("usage: sluice COMMAND [arguments]; COMMAND --help says more\n", out);
-  for (const Command& command : kCommands) std::fprintf(out, "  %-8s %s\n", command.name, command.text);
+  for (const Command& command : kCommands)
+    std::fprintf(out, "  %-8s %s\n", command.name, command.text);
   return exit_code;
 }
 

@@ -12,16 +12,17 @@ MemoryPlan MemoryPlan::Cut(uint64_t limit_bytes) {
   plan.write_back_bytes = limit_bytes / 8;
   plan.block_cache_bytes = limit_bytes / 8;
   plan.tiering_bytes = limit_bytes / 8;
-  plan.sql_bytes = limit_bytes / 4;  // The last eighth is RocksDB's memtables and what the allocator keeps.
+  plan.sql_bytes =
+      limit_bytes / 4;  // The last eighth is RocksDB's memtables and what the allocator keeps.
   return plan;
 }
 
 std::string MemoryPlan::ToString() const {
   constexpr uint64_t kMiB = 1 << 20;
   return fmt::format(
-      "limit={} MiB requests={} mailboxes={} write_back={} block_cache={} tiering={} sql={}", limit_bytes / kMiB,
-      request_bytes / kMiB, mailbox_bytes / kMiB, write_back_bytes / kMiB, block_cache_bytes / kMiB,
-      tiering_bytes / kMiB, sql_bytes / kMiB);
+      "limit={} MiB requests={} mailboxes={} write_back={} block_cache={} tiering={} sql={}",
+      limit_bytes / kMiB, request_bytes / kMiB, mailbox_bytes / kMiB, write_back_bytes / kMiB,
+      block_cache_bytes / kMiB, tiering_bytes / kMiB, sql_bytes / kMiB);
 }
 
 }  // namespace sluice::app

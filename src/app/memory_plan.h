@@ -4,7 +4,8 @@
 
 namespace sluice::app {
 
-/// The named shares of server.memory.limit. What is not named (code, stacks, small things) comes on top.
+/// The named shares of server.memory.limit. What is not named (code, stacks, small things) comes on
+/// top.
 struct MemoryPlan {
   uint64_t limit_bytes = 0;
   uint64_t request_bytes = 0;     ///< Bodies of requests under way.

@@ -1,8 +1,8 @@
 #include "app/server_main.h"
 
-#include <CLI/CLI.hpp>
 #include <signal.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "app/config.h"
@@ -20,11 +20,13 @@ struct ServerArguments {
   std::vector<std::string> assignments;  // key=value
 };
 
-// The exit code of a command line that was answered by itself (help, a mistake); nothing when it is good.
+// The exit code of a command line that was answered by itself (help, a mistake); nothing when it is
+// good.
 std::optional<int> ParseServerArguments(std::vector<std::string> args, ServerArguments* out) {
   CLI::App parser("Run a server with all roles in one process.", "sluice server");
   parser.add_option("--conf", out->conf, "Configuration file (YAML)");
-  parser.add_option("-D", out->assignments, "Setting key=value, wins over the file")->allow_extra_args(false);
+  parser.add_option("-D", out->assignments, "Setting key=value, wins over the file")
+      ->allow_extra_args(false);
   std::ranges::reverse(args);  // As the parser wants them.
   try {
     parser.parse(std::move(args));
@@ -49,10 +51,12 @@ Result<LogLevel> LevelOf(const std::string& name) {
   if (name == "info") return LogLevel::kInfo;
   if (name == "warn") return LogLevel::kWarn;
   if (name == "error") return LogLevel::kError;
-  return Error(ErrorCode::kInvalidConfig, "neither debug, info, warn nor error key=server.log.level value=", name);
+  return Error(ErrorCode::kInvalidConfig,
+               "neither debug, info, warn nor error key=server.log.level value=", name);
 }
 
-// Signals that end the server are taken by the main thread alone, so they are blocked before any other starts.
+// Signals that end the server are taken by the main thread alone, so they are blocked before any
+// other starts.
 sigset_t BlockStopSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -68,7 +72,8 @@ Status RunServer(const ServerArguments& arguments, const sigset_t& stop_signals)
   ASSIGN_OR_RAISE(const LogLevel level, LevelOf(config.String("server.log.level")));
   OpenLog(config.String("server.log.file"), level);
   ASSIGN_OR_RAISE(const auto process, ServerProcess::Start(config));
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(io::SystemClock().Monotonic() - started);
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+      io::SystemClock().Monotonic() - started);
   LogInfo("server is ready version={} took_ms={}", kVersion, took.count());
   int signal = 0;
   while (sigwait(&stop_signals, &signal) != 0) {

@@ -114,7 +114,8 @@ Status ServerProcess::Parts::OpenLake() {
 
 Status ServerProcess::Parts::StartTablet() {
   shard::Shards::Options shard_options;
-  for (size_t i = 0; i < shard_threads->size(); ++i) shard_options.loops.push_back(&shard_threads->at(i));
+  for (size_t i = 0; i < shard_threads->size(); ++i)
+    shard_options.loops.push_back(&shard_threads->at(i));
   shard_options.mailbox_bytes_max = memory.mailbox_bytes / shard_threads->size();
   shards = std::make_unique<shard::Shards>(std::move(shard_options));
   tables = std::make_unique<CatalogTables>(*catalog);
@@ -142,18 +143,20 @@ Status ServerProcess::Parts::StartCoordinator() {
       .catalog = catalog.get(),
       .membership = &membership,
       .settings = settings,
-      .lake_properties = lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config)});
+      .lake_properties =
+          lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config)});
   tablet_calls = std::make_unique<server::Dispatcher>(
       server::Dispatcher::Options{wire::ServerType::kTabletServer, metadata.get(), tablet.get()});
   ASSIGN_OR_RAISE(const Listeners coordinator_listeners, ListenersOf(config, "coordinator"));
   ASSIGN_OR_RAISE(const Listeners tablet_listeners, ListenersOf(config, "tablet-server"));
   const auto coordinator_told = AdvertisedOf(coordinator_listeners, coordinator_listeners.bind);
   const auto tablet_told = AdvertisedOf(tablet_listeners, tablet_listeners.bind);
-  coordinator::TabletServer server{.id = TabletOptionsOf(config).server_id,
-                                   .host = tablet_told[0].host,
-                                   .port = tablet_told[0].port,
-                                   .listeners = server::FormatEndpoints(tablet_told),
-                                   .transport = server::MakeLocalTransport(*tablet_calls, *read_pool, {.internal = true})};
+  coordinator::TabletServer server{
+      .id = TabletOptionsOf(config).server_id,
+      .host = tablet_told[0].host,
+      .port = tablet_told[0].port,
+      .listeners = server::FormatEndpoints(tablet_told),
+      .transport = server::MakeLocalTransport(*tablet_calls, *read_pool, {.internal = true})};
   coordinator = std::make_unique<coordinator::Coordinator>(coordinator::Coordinator::Options{
       .catalog = catalog.get(),
       .lake = lake.get(),
@@ -163,22 +166,27 @@ Status ServerProcess::Parts::StartCoordinator() {
       .clock = &clock,
       .random = &random,
       .settings = settings,
-      .address = {coordinator_told[0].host, coordinator_told[0].port, server::FormatEndpoints(coordinator_told)},
+      .address = {coordinator_told[0].host, coordinator_told[0].port,
+                  server::FormatEndpoints(coordinator_told)},
       .tablet_servers = {std::move(server)}});
-  coordinator_calls = std::make_unique<server::Dispatcher>(
-      server::Dispatcher::Options{wire::ServerType::kCoordinator, metadata.get(), coordinator.get()});
+  coordinator_calls = std::make_unique<server::Dispatcher>(server::Dispatcher::Options{
+      wire::ServerType::kCoordinator, metadata.get(), coordinator.get()});
   io::Loop& loop = local_thread->at(0);
   RETURN_NOT_OK(io::SyncWait(loop, coordinator->Start(loop)));
   coordinator_started = true;
   return Status::OK();
 }
 
-Result<std::vector<server::Endpoint>> ServerProcess::Parts::ListenOn(const Listeners& wanted, io::Service& service) {
+Result<std::vector<server::Endpoint>> ServerProcess::Parts::ListenOn(const Listeners& wanted,
+                                                                     io::Service& service) {
   std::vector<server::Endpoint> bound;
   for (const server::Endpoint& endpoint : wanted.bind) {
-    server::FrameListener::Options options{.network = &io::SystemNetwork(), .loops = {}, .bind = endpoint,
+    server::FrameListener::Options options{.network = &io::SystemNetwork(),
+                                           .loops = {},
+                                           .bind = endpoint,
                                            .settings = ConnectionSettingsOf(config)};
-    for (size_t i = 0; i < shard_threads->size(); ++i) options.loops.push_back(&shard_threads->at(i));
+    for (size_t i = 0; i < shard_threads->size(); ++i)
+      options.loops.push_back(&shard_threads->at(i));
     options.settings.service = &service;
     options.settings.budget = request_budget.get();
     options.settings.listener = endpoint.listener;
@@ -195,7 +203,8 @@ Status ServerProcess::Parts::Listen() {
   ASSIGN_OR_RAISE(const Listeners for_coordinator, ListenersOf(config, "coordinator"));
   ASSIGN_OR_RAISE(const Listeners for_tablet, ListenersOf(config, "tablet-server"));
   const int32_t tablet_id = TabletOptionsOf(config).server_id;
-  // Known before the first connection where ports are fixed, right after it where they are free ones (0).
+  // Known before the first connection where ports are fixed, right after it where they are free
+  // ones (0).
   const auto tell = [&](const std::vector<server::Endpoint>& coordinator_bound,
                         const std::vector<server::Endpoint>& tablet_bound) {
     membership.Set({.coordinator = {{0, AdvertisedOf(for_coordinator, coordinator_bound)}},
@@ -222,7 +231,8 @@ Status ServerProcess::Parts::StartTiering() {
       .loop = &local_thread->at(0),
       .freshness_of = FreshnessOf,
       .rounds_max = static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.rounds-max"))),
-      .bucket_threads = static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.bucket-threads"))),
+      .bucket_threads =
+          static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.bucket-threads"))),
       .round_bytes_max = static_cast<int64_t>(config.SizeBytes("tiering.round-bytes-max"))});
   tiering->Start();
   return Status::OK();
@@ -230,26 +240,31 @@ Status ServerProcess::Parts::StartTiering() {
 
 Status ServerProcess::Parts::StartHttp() {
   engine = std::make_unique<sql::Engine>(sql::EngineOptions{
-      .threads = static_cast<int>(config.IsSet("sql.threads") ? std::max<int64_t>(1, config.Int("sql.threads"))
-                                                              : std::max(1, MachineCores() - 1)),
+      .threads = static_cast<int>(config.IsSet("sql.threads")
+                                      ? std::max<int64_t>(1, config.Int("sql.threads"))
+                                      : std::max(1, MachineCores() - 1)),
       .memory_bytes_max = memory.sql_bytes,
       .temp_folder = io::JoinPath(folders.data, "sql-spill")});
   views = std::make_unique<CatalogViews>(*catalog, *coordinator, local_thread->at(0));
-  sql::FlussCatalogOptions tables_options{
-      .cluster = local_cluster, .loops = {}, .lake = lake.get(), .views = views.get(), .random = &random};
-  for (size_t i = 0; i < local_thread->size(); ++i) tables_options.loops.push_back(&local_thread->at(i));
+  sql::FlussCatalogOptions tables_options{.cluster = local_cluster,
+                                          .loops = {},
+                                          .lake = lake.get(),
+                                          .views = views.get(),
+                                          .random = &random};
+  for (size_t i = 0; i < local_thread->size(); ++i)
+    tables_options.loops.push_back(&local_thread->at(i));
   sql_tables = std::make_unique<sql::FlussTableCatalog>(std::move(tables_options));
-  http = std::make_unique<HttpPart>(
-      HttpPart::Options{.config = config,
-                        .catalog = *catalog,
-                        .tablet = *tablet,
-                        .tiering = tiering.get(),
-                        .engine = *engine,
-                        .tables = *sql_tables,
-                        .process_samples = [this](std::vector<MetricSample>* samples) { CollectSamples(samples); },
-                        .loop = local_thread->at(0),
-                        .clock = clock,
-                        .random = random});
+  http = std::make_unique<HttpPart>(HttpPart::Options{
+      .config = config,
+      .catalog = *catalog,
+      .tablet = *tablet,
+      .tiering = tiering.get(),
+      .engine = *engine,
+      .tables = *sql_tables,
+      .process_samples = [this](std::vector<MetricSample>* samples) { CollectSamples(samples); },
+      .loop = local_thread->at(0),
+      .clock = clock,
+      .random = random});
   return http->Start();
 }
 
@@ -258,22 +273,36 @@ void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
   for (const auto& listener : listeners) {
     const server::ConnectionCounters& counters = listener->counters();
     const std::map<std::string, std::string> labels = {
-        {"listener", listener->endpoint().listener}, {"port", std::to_string(listener->endpoint().port)}};
-    const auto add = [&](const char* name, const char* help, Kind kind, const std::atomic<int64_t>& value) {
-      samples->push_back({name, help, kind, labels, static_cast<double>(value.load(std::memory_order_relaxed))});
+        {"listener", listener->endpoint().listener},
+        {"port", std::to_string(listener->endpoint().port)}};
+    const auto add = [&](const char* name, const char* help, Kind kind,
+                         const std::atomic<int64_t>& value) {
+      samples->push_back(
+          {name, help, kind, labels, static_cast<double>(value.load(std::memory_order_relaxed))});
     };
     add("sluice_connections", "Open client connections.", Kind::kGauge, counters.open);
     add("sluice_requests_total", "Requests read.", Kind::kCounter, counters.requests);
-    add("sluice_received_bytes_total", "Bytes of requests.", Kind::kCounter, counters.received_bytes);
+    add("sluice_received_bytes_total", "Bytes of requests.", Kind::kCounter,
+        counters.received_bytes);
     add("sluice_sent_bytes_total", "Bytes of answers.", Kind::kCounter, counters.sent_bytes);
-    add("sluice_refused_frames_total", "Malformed or oversize requests.", Kind::kCounter, counters.refused_frames);
+    add("sluice_refused_frames_total", "Malformed or oversize requests.", Kind::kCounter,
+        counters.refused_frames);
   }
-  samples->push_back({"sluice_request_budget_used_bytes", "Bodies of requests under way.", Kind::kGauge, {},
+  samples->push_back({"sluice_request_budget_used_bytes",
+                      "Bodies of requests under way.",
+                      Kind::kGauge,
+                      {},
                       static_cast<double>(request_budget->used_bytes())});
-  samples->push_back({"sluice_request_budget_bytes", "Most bytes of requests under way.", Kind::kGauge, {},
+  samples->push_back({"sluice_request_budget_bytes",
+                      "Most bytes of requests under way.",
+                      Kind::kGauge,
+                      {},
                       static_cast<double>(request_budget->total_bytes())});
-  samples->push_back({"sluice_loop_longest_pause_seconds", "Longest callback on a shard's loop since the last look.",
-                      Kind::kGauge, {}, static_cast<double>(shard_threads->TakeLongestPause().count()) / 1e6});
+  samples->push_back({"sluice_loop_longest_pause_seconds",
+                      "Longest callback on a shard's loop since the last look.",
+                      Kind::kGauge,
+                      {},
+                      static_cast<double>(shard_threads->TakeLongestPause().count()) / 1e6});
 }
 
 // Also called after a start that failed half way, so every part may be missing.
@@ -290,7 +319,8 @@ Status ServerProcess::Parts::Stop() {
   if (std::exchange(tablet_started, false)) stopped = io::SyncWait(loop, tablet->Stop(loop));
   tiering.reset();
   local_cluster.reset();
-  // The loops last of what runs: nothing is posted to them any more, and what they still hold may use the parts.
+  // The loops last of what runs: nothing is posted to them any more, and what they still hold may
+  // use the parts.
   local_thread.reset();
   coordinator_thread.reset();
   shard_threads.reset();
@@ -298,7 +328,8 @@ Status ServerProcess::Parts::Stop() {
 }
 
 Result<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Config& config) {
-  for (const std::string& key : config.Ignored()) LogInfo("configuration key has no effect here key={}", key);
+  for (const std::string& key : config.Ignored())
+    LogInfo("configuration key has no effect here key={}", key);
   std::unique_ptr<ServerProcess> process(new ServerProcess(std::make_unique<Parts>(config)));
   Parts& parts = *process->parts_;
   RETURN_NOT_OK(ListenersOf(config, "coordinator"));

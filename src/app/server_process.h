@@ -9,8 +9,8 @@ namespace sluice::app {
 class ServerProcess {
  public:
   /// Returns once every port answers.
-  /// Errors: kStorage when another process holds the data folder; kNetwork when a port is in use; kInvalidConfig, naming
-  /// the key.
+  /// Errors: kStorage when another process holds the data folder; kNetwork when a port is in use;
+  /// kInvalidConfig, naming the key.
   static Result<std::unique_ptr<ServerProcess>> Start(const Config& config);
   /// Stops.
   ~ServerProcess();

@@ -34,19 +34,25 @@ Folders FoldersOf(const Config& config) {
 
 Result<Listeners> ListenersOf(const Config& config, const std::string& role) {
   Listeners listeners;
-  ASSIGN_OR_RAISE(listeners.bind, server::ParseEndpoints(FirstSet(config, {role + ".bind.listeners", "bind.listeners"})));
+  ASSIGN_OR_RAISE(listeners.bind, server::ParseEndpoints(FirstSet(
+                                      config, {role + ".bind.listeners", "bind.listeners"})));
   ASSIGN_OR_RAISE(listeners.advertised,
-                  server::ParseEndpoints(FirstSet(config, {role + ".advertised.listeners", "advertised.listeners"})));
-  if (listeners.bind.empty()) return Error(ErrorCode::kInvalidConfig, "no listener key=", role, ".bind.listeners");
+                  server::ParseEndpoints(
+                      FirstSet(config, {role + ".advertised.listeners", "advertised.listeners"})));
+  if (listeners.bind.empty())
+    return Error(ErrorCode::kInvalidConfig, "no listener key=", role, ".bind.listeners");
   for (const server::Endpoint& advertised : listeners.advertised) {
-    if (std::ranges::find(listeners.bind, advertised.listener, &server::Endpoint::listener) == listeners.bind.end()) {
-      return Error(ErrorCode::kInvalidConfig, "advertised listener is not bound name=", advertised.listener);
+    if (std::ranges::find(listeners.bind, advertised.listener, &server::Endpoint::listener) ==
+        listeners.bind.end()) {
+      return Error(ErrorCode::kInvalidConfig,
+                   "advertised listener is not bound name=", advertised.listener);
     }
   }
   return listeners;
 }
 
-std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners, const std::vector<server::Endpoint>& bound) {
+std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners,
+                                           const std::vector<server::Endpoint>& bound) {
   std::vector<server::Endpoint> told = bound;
   for (server::Endpoint& endpoint : told) {
     const auto advertised =
@@ -59,7 +65,8 @@ std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners, const std
 coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
   coordinator::ClusterSettings settings;
   settings.default_bucket_number = static_cast<int32_t>(config.Int("default.bucket.number"));
-  settings.default_replication_factor = static_cast<int32_t>(config.Int("default.replication.factor"));
+  settings.default_replication_factor =
+      static_cast<int32_t>(config.Int("default.replication.factor"));
   settings.max_bucket_number = static_cast<int32_t>(config.Int("max.bucket.num"));
   settings.max_partition_number = static_cast<int32_t>(config.Int("max.partition.num"));
   settings.allow_create_log_tables = config.Bool("allow.create.log.tables");
@@ -77,10 +84,12 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
   options.server_id = static_cast<int32_t>(config.Int("tablet-server.id"));
   options.data_dir = FoldersOf(config).data;
   options.log.segment_bytes = config.SizeBytes("log.segment.file-size");
-  options.log.index_interval_bytes = static_cast<uint32_t>(config.SizeBytes("log.index.interval-size"));
+  options.log.index_interval_bytes =
+      static_cast<uint32_t>(config.SizeBytes("log.index.interval-size"));
   options.log.writer_expiry_ms = config.Duration("server.writer-id.expiration-time").count();
   options.write_back_bytes_max = config.SizeBytes("kv.write-back.bytes-max");
-  options.watermark_checkpoint_interval = config.Duration("log.replica.high-watermark.checkpoint-interval");
+  options.watermark_checkpoint_interval =
+      config.Duration("log.replica.high-watermark.checkpoint-interval");
   options.retention_interval = config.Duration("log.retention.check-interval");
   options.scanner_ttl = config.Duration("kv.scanner.ttl");
   options.scanners_per_bucket_max = static_cast<size_t>(config.Int("kv.scanner.max-per-bucket"));
@@ -91,18 +100,21 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
 server::ConnectionSettings ConnectionSettingsOf(const Config& config) {
   server::ConnectionSettings settings;
   settings.request_bytes_max = config.SizeBytes("netty.server.max-request-size");
-  settings.requests_max = static_cast<size_t>(std::max<int64_t>(1, config.Int("netty.server.max-queued-requests")));
+  settings.requests_max =
+      static_cast<size_t>(std::max<int64_t>(1, config.Int("netty.server.max-queued-requests")));
   settings.idle_max = config.Duration("netty.connection.max-idle-time");
   return settings;
 }
 
 MemoryPlan MemoryPlanOf(const Config& config) {
-  return MemoryPlan::Cut(config.IsSet("server.memory.limit") ? config.SizeBytes("server.memory.limit")
-                                                             : MachineMemoryBytes() / 4);
+  return MemoryPlan::Cut(config.IsSet("server.memory.limit")
+                             ? config.SizeBytes("server.memory.limit")
+                             : MachineMemoryBytes() / 4);
 }
 
 size_t ShardsOf(const Config& config) {
-  const int64_t shards = config.IsSet("server.shards") ? config.Int("server.shards") : MachineCores();
+  const int64_t shards =
+      config.IsSet("server.shards") ? config.Int("server.shards") : MachineCores();
   return static_cast<size_t>(std::clamp<int64_t>(shards, 1, 256));
 }
 

@@ -29,7 +29,8 @@ struct Listeners {
 };
 Result<Listeners> ListenersOf(const Config& config, const std::string& role);
 /// What clients are told: `bound`, with real ports, where nothing else is advertised.
-std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners, const std::vector<server::Endpoint>& bound);
+std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners,
+                                           const std::vector<server::Endpoint>& bound);
 
 coordinator::ClusterSettings ClusterSettingsOf(const Config& config);
 /// The parts that the configuration decides; pointers are left null.

@@ -12,8 +12,10 @@ constexpr time_t kReadTimeoutSeconds = 24 * 3600;  // A statement may run for lo
 Status FromEvent(const nlohmann::json& event) {
   const std::string code = event.value("code", "");
   const std::string message = event.value("message", "the server gave no reason");
-  for (int32_t number = -1; number <= static_cast<int32_t>(ErrorCode::kHistoricalPartitionThrottled); ++number) {
-    if (NameOf(static_cast<ErrorCode>(number)) == code) return MakeError(static_cast<ErrorCode>(number), message);
+  for (int32_t number = -1;
+       number <= static_cast<int32_t>(ErrorCode::kHistoricalPartitionThrottled); ++number) {
+    if (NameOf(static_cast<ErrorCode>(number)) == code)
+      return MakeError(static_cast<ErrorCode>(number), message);
   }
   return MakeError(ErrorCode::kUnknownServer, message);
 }
@@ -45,7 +47,8 @@ class LineParser {
   bool TakeLine(const std::string& line) {
     const auto event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!event.is_object()) {
-      error_ = Error(ErrorCode::kNetwork, "the server answered with something else than JSON: ", line.substr(0, 200));
+      error_ = Error(ErrorCode::kNetwork,
+                     "the server answered with something else than JSON: ", line.substr(0, 200));
       return false;
     }
     const std::string kind = event.value("kind", "");
@@ -78,19 +81,22 @@ SqlClient::SqlClient(SqlClient&&) noexcept = default;
 SqlClient& SqlClient::operator=(SqlClient&&) noexcept = default;
 
 SqlClient::~SqlClient() {
-  if (state_ != nullptr && !state_->session.empty()) state_->http.Delete("/api/v1/sessions/" + state_->session);
+  if (state_ != nullptr && !state_->session.empty())
+    state_->http.Delete("/api/v1/sessions/" + state_->session);
 }
 
 Result<SqlClient> SqlClient::Connect(const std::string& url) {
   auto state = std::make_unique<State>(url);
-  if (!state->http.is_valid()) return Error(ErrorCode::kInvalidConfig, "not a URL of the form http://HOST:PORT url=", url);
+  if (!state->http.is_valid())
+    return Error(ErrorCode::kInvalidConfig, "not a URL of the form http://HOST:PORT url=", url);
   state->http.set_read_timeout(kReadTimeoutSeconds);
   state->http.set_keep_alive(true);
   const auto answer = state->http.Post("/api/v1/sessions");
   if (!answer) return Error(ErrorCode::kNetwork, "no server answers url=", url);
   const auto body = nlohmann::json::parse(answer->body, nullptr, false);
   if (answer->status != 200 || !body.is_object() || !body.contains("id")) {
-    return Error(ErrorCode::kNetwork, "the server refuses a session url=", url, " status=", answer->status);
+    return Error(ErrorCode::kNetwork, "the server refuses a session url=", url,
+                 " status=", answer->status);
   }
   state->session = body["id"].get<std::string>();
   return SqlClient(std::move(state));

@@ -52,7 +52,8 @@ class TablePrinter : public SqlPrinter {
         Row(cells);
         continue;
       }
-      for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], CellWidth(cells[i]));
+      for (size_t i = 0; i < cells.size(); ++i)
+        widths_[i] = std::max(widths_[i], CellWidth(cells[i]));
       measured_.push_back(std::move(cells));
       if (measured_.size() == kMeasuredRows) Header();
     }
@@ -72,7 +73,8 @@ class TablePrinter : public SqlPrinter {
 
  private:
   static bool IsNumeric(const std::string& type) {
-    for (const char* start : {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}) {
+    for (const char* start :
+         {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}) {
       if (type.starts_with(start)) return true;
     }
     return false;
@@ -135,7 +137,8 @@ class CsvPrinter : public SqlPrinter {
  public:
   explicit CsvPrinter(std::ostream& out) : out_(out) {}
   void Columns(const json& columns) override {
-    for (size_t i = 0; i < columns.size(); ++i) out_ << (i == 0 ? "" : ",") << Quoted(columns[i].value("name", ""));
+    for (size_t i = 0; i < columns.size(); ++i)
+      out_ << (i == 0 ? "" : ",") << Quoted(columns[i].value("name", ""));
     out_ << "\n";
   }
   void Rows(const json& rows) override {
@@ -173,7 +176,8 @@ class JsonPrinter : public SqlPrinter {
     for (const json& row : rows) {
       // Written by hand: two columns may have one name, and their order is the query's.
       out_ << '{';
-      for (size_t i = 0; i < row.size(); ++i) out_ << (i == 0 ? "" : ",") << names_[i] << ':' << row[i].dump();
+      for (size_t i = 0; i < row.size(); ++i)
+        out_ << (i == 0 ? "" : ",") << names_[i] << ':' << row[i].dump();
       out_ << "}\n";
     }
   }
@@ -190,7 +194,8 @@ Result<std::unique_ptr<SqlPrinter>> SqlPrinter::Make(const std::string& format, 
   if (format == "table") return std::make_unique<TablePrinter>(out);
   if (format == "csv") return std::make_unique<CsvPrinter>(out);
   if (format == "json") return std::make_unique<JsonPrinter>(out);
-  return Error(ErrorCode::kInvalidConfig, "unknown output format, known are table, csv, json format=", format);
+  return Error(ErrorCode::kInvalidConfig,
+               "unknown output format, known are table, csv, json format=", format);
 }
 
 }  // namespace sluice::app

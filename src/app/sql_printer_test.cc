@@ -44,11 +44,14 @@ TEST(SqlPrinterTest, TableSplitsCellsOfSeveralLines) {
 }
 
 TEST(SqlPrinterTest, CsvTellsNullFromAnEmptyText) {
-  EXPECT_EQ(Print("csv", kColumns, {{1, ""}, {2, nullptr}, {3, "a,\"b\""}}), "id,名\n1,\"\"\n2,\n3,\"a,\"\"b\"\"\"\n");
+  EXPECT_EQ(Print("csv", kColumns, {{1, ""}, {2, nullptr}, {3, "a,\"b\""}}),
+            "id,名\n1,\"\"\n2,\n3,\"a,\"\"b\"\"\"\n");
 }
 
 TEST(SqlPrinterTest, JsonKeepsTheOrderAndColumnsOfOneName) {
-  const json columns = {{{"name", "b"}, {"type", "INT"}}, {{"name", "a"}, {"type", "INT"}}, {{"name", "b"}, {"type", "INT"}}};
+  const json columns = {{{"name", "b"}, {"type", "INT"}},
+                        {{"name", "a"}, {"type", "INT"}},
+                        {{"name", "b"}, {"type", "INT"}}};
   EXPECT_EQ(Print("json", columns, {{1, 2, 3}}), "{\"b\":1,\"a\":2,\"b\":3}\n");
 }
 

@@ -67,7 +67,8 @@ bool IsQuit(std::string_view statement) {
   return statement == "quit" || statement == "exit" || statement == "QUIT" || statement == "EXIT";
 }
 
-// Runs the complete statements at the front of `pending` and leaves the rest; false when the person wants to go.
+// Runs the complete statements at the front of `pending` and leaves the rest; false when the person
+// wants to go.
 bool RunComplete(SqlClient& client, const std::string& format, std::string* pending) {
   size_t used = 0;
   for (const sql::StatementText& statement : sql::SplitStatements(*pending)) {
@@ -88,7 +89,8 @@ int Interact(SqlClient& client, const ShellOptions& options) {
   stifle_history(kHistoryMax);
   const std::string history = HistoryPath();
   if (!history.empty()) read_history(history.c_str());
-  std::cout << "Connected to " << options.url << ". Statements end with a semicolon; quit; leaves.\n";
+  std::cout << "Connected to " << options.url
+            << ". Statements end with a semicolon; quit; leaves.\n";
   std::string pending;
   while (true) {
     char* line = readline(pending.empty() ? "sluice> " : "     -> ");
@@ -135,9 +137,11 @@ int Run(const ShellOptions& options) {
     PrintError(client.status());
     return 2;
   }
-  if (!options.statement.empty() || !options.file.empty()) return RunScript(*client, options.format, script);
+  if (!options.statement.empty() || !options.file.empty())
+    return RunScript(*client, options.format, script);
   if (isatty(STDIN_FILENO)) return Interact(*client, options);
-  return RunScript(*client, options.format, std::string(std::istreambuf_iterator<char>(std::cin), {}));
+  return RunScript(*client, options.format,
+                   std::string(std::istreambuf_iterator<char>(std::cin), {}));
 }
 
 }  // namespace
@@ -146,7 +150,8 @@ int SqlMain(const std::vector<std::string>& args) {
   ShellOptions options;
   CLI::App app("Run SQL on a server.", "sluice sql");
   app.add_option("--url", options.url, "The server's HTTP address")->capture_default_str();
-  app.add_option("--format", options.format, "table, csv or json (one object a row)")->capture_default_str();
+  app.add_option("--format", options.format, "table, csv or json (one object a row)")
+      ->capture_default_str();
   app.add_option("-e", options.statement, "Run these statements and leave");
   app.add_option("-f", options.file, "Run the statements of this file and leave")->excludes("-e");
   try {

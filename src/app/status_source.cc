@@ -13,7 +13,8 @@ namespace {
 
 using gateway::TableStatus;
 
-void AddLake(const meta::TableState& table, const tiering::TableState* tiering, TableStatus* status) {
+void AddLake(const meta::TableState& table, const tiering::TableState* tiering,
+             TableStatus* status) {
   status->lake_enabled = table.lake_enabled();
   if (const meta::LakeSnapshot* snapshot = table.LatestLakeSnapshot()) {
     status->lake_snapshot_id = snapshot->snapshot_id;
@@ -68,7 +69,8 @@ void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
     return;
   }
   for (const TableStatus& table : *tables) {
-    const std::map<std::string, std::string> labels = {{"database", table.database}, {"table", table.table}};
+    const std::map<std::string, std::string> labels = {{"database", table.database},
+                                                       {"table", table.table}};
     const auto add = [&](const char* name, const char* help, double value) {
       samples->push_back({name, help, MetricSample::Kind::kGauge, labels, value});
     };
@@ -79,14 +81,16 @@ void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
           static_cast<double>(*table.lake_offset));
     }
     if (table.lag_rows) {
-      add("sluice_tiering_lag_rows", "Log records that are not in the lake.", static_cast<double>(*table.lag_rows));
+      add("sluice_tiering_lag_rows", "Log records that are not in the lake.",
+          static_cast<double>(*table.lag_rows));
     }
     if (table.lag_ms) {
       add("sluice_tiering_lag_seconds", "Age of the oldest record that is not in the lake.",
           static_cast<double>(*table.lag_ms) / 1000);
     }
     if (table.lake_enabled) {
-      add("sluice_tiering_failed", "1 while the table's last round failed.", table.state == "FAILED" ? 1 : 0);
+      add("sluice_tiering_failed", "1 while the table's last round failed.",
+          table.state == "FAILED" ? 1 : 0);
     }
   }
 }

@@ -19,15 +19,15 @@ class TieringService;
 
 namespace sluice::app {
 
-/// Figures of all tables of this process for the console and /metrics: the catalog, the replicas and the tiering
-/// service put together.
+/// Figures of all tables of this process for the console and /metrics: the catalog, the replicas
+/// and the tiering service put together.
 ///
 /// Threads: any but a loop's, since it waits for the shards.
 class ProcessStatus : public gateway::StatusSource {
  public:
   /// All must outlive the object; `tiering` may be null. `loop` is where the replicas are asked.
-  ProcessStatus(const meta::Catalog& catalog, tablet::TabletService& tablet, const tiering::TieringService* tiering,
-                io::Loop& loop)
+  ProcessStatus(const meta::Catalog& catalog, tablet::TabletService& tablet,
+                const tiering::TieringService* tiering, io::Loop& loop)
       : catalog_(catalog), tablet_(tablet), tiering_(tiering), loop_(loop) {}
 
   Result<std::vector<gateway::TableStatus>> Tables() override;

@@ -14,12 +14,14 @@ TEST(Crc32cTest, MatchesTheKnownCheckValue) {
 TEST(Crc32cTest, ContinuesFromAnEarlierPart) {
   const std::string text = "The quick brown fox jumps over the lazy dog";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
-    EXPECT_EQ(Crc32c(text.substr(cut), Crc32c(text.substr(0, cut))), Crc32c(text)) << "cut at " << cut;
+    EXPECT_EQ(Crc32c(text.substr(cut), Crc32c(text.substr(0, cut))), Crc32c(text))
+        << "cut at " << cut;
   }
 }
 
 TEST(BytesTest, VarintsComeBack) {
-  for (const uint64_t value : {uint64_t{0}, uint64_t{127}, uint64_t{128}, uint64_t{300}, ~uint64_t{0}}) {
+  for (const uint64_t value :
+       {uint64_t{0}, uint64_t{127}, uint64_t{128}, uint64_t{300}, ~uint64_t{0}}) {
     std::string out;
     AppendVarint(&out, value);
     std::string_view in = out;
@@ -51,14 +53,17 @@ TEST(ErrorTest, CarriesItsCode) {
 TEST(MetricsTest, GroupsSamplesOfOneNameAndEscapesLabels) {
   MetricRegistry registry;
   registry.AddSource([](std::vector<MetricSample>* out) {
-    out->push_back({"sluice_rows_total", "Rows.", MetricSample::Kind::kCounter, {{"table", "a\"b"}}, 3});
+    out->push_back(
+        {"sluice_rows_total", "Rows.", MetricSample::Kind::kCounter, {{"table", "a\"b"}}, 3});
     out->push_back({"sluice_lag_seconds", "Lag.", MetricSample::Kind::kGauge, {}, 0.5});
-    out->push_back({"sluice_rows_total", "Rows.", MetricSample::Kind::kCounter, {{"table", "c"}}, 4});
+    out->push_back(
+        {"sluice_rows_total", "Rows.", MetricSample::Kind::kCounter, {{"table", "c"}}, 4});
   });
-  EXPECT_EQ(registry.PrometheusText(),
-            "# HELP sluice_lag_seconds Lag.\n# TYPE sluice_lag_seconds gauge\nsluice_lag_seconds 0.5\n"
-            "# HELP sluice_rows_total Rows.\n# TYPE sluice_rows_total counter\n"
-            "sluice_rows_total{table=\"a\\\"b\"} 3\nsluice_rows_total{table=\"c\"} 4\n");
+  EXPECT_EQ(
+      registry.PrometheusText(),
+      "# HELP sluice_lag_seconds Lag.\n# TYPE sluice_lag_seconds gauge\nsluice_lag_seconds 0.5\n"
+      "# HELP sluice_rows_total Rows.\n# TYPE sluice_rows_total counter\n"
+      "sluice_rows_total{table=\"a\\\"b\"} 3\nsluice_rows_total{table=\"c\"} 4\n");
 }
 
 }  // namespace sluice

@@ -7,8 +7,9 @@
 
 namespace sluice {
 
-// Byte strings are std::string (owned) and std::string_view (borrowed) everywhere: protobuf, RocksDB and the
-// standard library agree on them. Formats are read and written with the functions below; the machine is little-endian.
+// Byte strings are std::string (owned) and std::string_view (borrowed) everywhere: protobuf,
+// RocksDB and the standard library agree on them. Formats are read and written with the functions
+// below; the machine is little-endian.
 
 template <typename T>
 T LoadLe(const char* at) {
@@ -27,7 +28,8 @@ T LoadBe(const char* at) {
   static_assert(std::is_integral_v<T>);
   std::make_unsigned_t<T> value = 0;
   for (size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<std::make_unsigned_t<T>>(static_cast<uint64_t>(value) << 8 | static_cast<uint8_t>(at[i]));
+    value = static_cast<std::make_unsigned_t<T>>(static_cast<uint64_t>(value) << 8 |
+                                                 static_cast<uint8_t>(at[i]));
   }
   return static_cast<T>(value);
 }
@@ -55,7 +57,8 @@ inline void AppendVarint(std::string* out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
   out->push_back(static_cast<char>(value));
 }
-/// Take an unsigned LEB128 of at most `bytes_max` bytes off the front of `in`; false when it does not end in time.
+/// Take an unsigned LEB128 of at most `bytes_max` bytes off the front of `in`; false when it does
+/// not end in time.
 inline bool TakeVarint(std::string_view* in, uint64_t* value, size_t bytes_max = 10) {
   *value = 0;
   for (size_t i = 0; i < in->size() && i < bytes_max; ++i) {

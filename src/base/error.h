@@ -105,7 +105,8 @@ class CodeDetail : public arrow::StatusDetail {
   ErrorCode code_;
 };
 
-/// Make a Status with a protocol code. Arguments are streamed one after another: fixed words, then `name=`, value.
+/// Make a Status with a protocol code. Arguments are streamed one after another: fixed words, then
+/// `name=`, value.
 Status MakeError(ErrorCode code, std::string message);
 template <typename... Args>
 Status Error(ErrorCode code, Args&&... args) {
@@ -132,14 +133,15 @@ void LogIfError(const Status& status, std::string_view what);
 // Short form of Arrow's macro; RETURN_NOT_OK comes with arrow/status.h.
 #define ASSIGN_OR_RAISE(lhs, rexpr) ARROW_ASSIGN_OR_RAISE(lhs, rexpr)
 // The same inside a coroutine that returns Result<T> or Status.
-#define CO_RETURN_NOT_OK(expr)                         \
-  do {                                                 \
+#define CO_RETURN_NOT_OK(expr)                                \
+  do {                                                        \
     ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr); \
-    if (!sluice_status_.ok()) co_return sluice_status_; \
+    if (!sluice_status_.ok()) co_return sluice_status_;       \
   } while (false)
 #define SLUICE_CONCAT_(a, b) a##b
 #define SLUICE_CONCAT(a, b) SLUICE_CONCAT_(a, b)
-#define CO_ASSIGN_OR_RETURN(lhs, rexpr) CO_ASSIGN_OR_RETURN_(SLUICE_CONCAT(sluice_result_, __COUNTER__), lhs, rexpr)
+#define CO_ASSIGN_OR_RETURN(lhs, rexpr) \
+  CO_ASSIGN_OR_RETURN_(SLUICE_CONCAT(sluice_result_, __COUNTER__), lhs, rexpr)
 #define CO_ASSIGN_OR_RETURN_(result, lhs, rexpr) \
   auto&& result = (rexpr);                       \
   if (!result.ok()) co_return result.status();   \

@@ -16,10 +16,14 @@ std::atomic<uint64_t> warnings{0};
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarn: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -36,7 +40,8 @@ std::shared_ptr<spdlog::logger>& Logger() {
 void OpenLog(const std::string& path, LogLevel least) {
   if (!path.empty()) {
     Logger() = std::make_shared<spdlog::logger>(
-        "sluice", std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, kFileBytesMax, kFilesKept));
+        "sluice",
+        std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, kFileBytesMax, kFilesKept));
   }
   Logger()->set_level(ToSpdlog(least));
   Logger()->set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%L%$ %v");

@@ -8,7 +8,8 @@ namespace sluice {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
-/// Send lines to `path` (rotated at 64 MiB, three kept), or to standard error when it is empty. Call once at start.
+/// Send lines to `path` (rotated at 64 MiB, three kept), or to standard error when it is empty.
+/// Call once at start.
 void OpenLog(const std::string& path, LogLevel least);
 
 /// Write one line. Text first, then `table=… bucket=… offset=…`.

@@ -5,28 +5,28 @@
 #include "base/error.h"
 
 // Assertions over Status and Result, for tests only.
-#define ASSERT_OK(expr)                                                              \
-  do {                                                                               \
+#define ASSERT_OK(expr)                                             \
+  do {                                                              \
     const ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr); \
-    ASSERT_TRUE(sluice_status_.ok()) << sluice_status_.ToString();                   \
+    ASSERT_TRUE(sluice_status_.ok()) << sluice_status_.ToString();  \
   } while (false)
-#define EXPECT_OK(expr)                                                              \
-  do {                                                                               \
+#define EXPECT_OK(expr)                                             \
+  do {                                                              \
     const ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr); \
-    EXPECT_TRUE(sluice_status_.ok()) << sluice_status_.ToString();                   \
+    EXPECT_TRUE(sluice_status_.ok()) << sluice_status_.ToString();  \
   } while (false)
 #define ASSERT_OK_AND_ASSIGN(lhs, rexpr) \
   ASSERT_OK_AND_ASSIGN_(SLUICE_CONCAT(sluice_result_, __COUNTER__), lhs, rexpr)
-#define ASSERT_OK_AND_ASSIGN_(result, lhs, rexpr)            \
-  auto&& result = (rexpr);                                   \
-  ASSERT_TRUE(result.ok()) << result.status().ToString();    \
+#define ASSERT_OK_AND_ASSIGN_(result, lhs, rexpr)         \
+  auto&& result = (rexpr);                                \
+  ASSERT_TRUE(result.ok()) << result.status().ToString(); \
   lhs = std::move(result).ValueUnsafe()
 /// The expression fails with this protocol code.
-#define EXPECT_CODE(expected, expr)                                                    \
-  do {                                                                                 \
-    const ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr);   \
+#define EXPECT_CODE(expected, expr)                                                           \
+  do {                                                                                        \
+    const ::arrow::Status sluice_status_ = ::arrow::ToStatus(expr);                           \
     EXPECT_EQ(::sluice::NameOf(expected), ::sluice::NameOf(::sluice::CodeOf(sluice_status_))) \
-        << sluice_status_.ToString();                                                  \
+        << sluice_status_.ToString();                                                         \
   } while (false)
 
 namespace sluice {

@@ -4,14 +4,17 @@
 
 namespace sluice::coordinator {
 
-Result<std::vector<meta::BucketState>> AssignBuckets(int32_t bucket_count, int32_t replication_factor,
-                                                     std::span<const int32_t> servers, int32_t coordinator_epoch,
+Result<std::vector<meta::BucketState>> AssignBuckets(int32_t bucket_count,
+                                                     int32_t replication_factor,
+                                                     std::span<const int32_t> servers,
+                                                     int32_t coordinator_epoch,
                                                      io::Random& random) {
   CHECK(bucket_count > 0 && replication_factor > 0);
   const auto n = static_cast<int32_t>(servers.size());
   if (replication_factor > n) {
-    return Error(ErrorCode::kInvalidReplicationFactor, "more replicas than tablet servers replication_factor=",
-                 replication_factor, " servers=", n);
+    return Error(ErrorCode::kInvalidReplicationFactor,
+                 "more replicas than tablet servers replication_factor=", replication_factor,
+                 " servers=", n);
   }
   const auto start = static_cast<int32_t>(random.Below(n));
   auto shift = static_cast<int32_t>(random.Below(n));

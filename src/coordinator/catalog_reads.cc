@@ -25,26 +25,30 @@ void FillOffsets(const meta::TableState& table, const meta::BucketOffsets& offse
 }
 
 bool IsSecret(std::string_view key) {
-  static constexpr std::string_view kParts[] = {"password",   "secret",    "token",     "credential",
-                                                "access.key", "accesskey", "access-key"};
-  return std::ranges::any_of(kParts, [&](std::string_view part) { return key.find(part) != std::string_view::npos; });
+  static constexpr std::string_view kParts[] = {
+      "password", "secret", "token", "credential", "access.key", "accesskey", "access-key"};
+  return std::ranges::any_of(
+      kParts, [&](std::string_view part) { return key.find(part) != std::string_view::npos; });
 }
 
 }  // namespace
 
-Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(const meta::CatalogState& state,
-                                                       const wire::GetLakeSnapshotRequest& request) {
+Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(
+    const meta::CatalogState& state, const wire::GetLakeSnapshotRequest& request) {
   if (request.has_snapshot_id() && request.readable()) {
-    return Error(ErrorCode::kUnknownServer, "a lake snapshot is asked for by id or as readable, not both snapshot_id=",
+    return Error(ErrorCode::kUnknownServer,
+                 "a lake snapshot is asked for by id or as readable, not both snapshot_id=",
                  request.snapshot_id());
   }
   ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
-  const meta::LakeSnapshot* snapshot = request.has_snapshot_id() ? table->FindLakeSnapshot(request.snapshot_id())
-                                       : request.readable()      ? table->ReadableLakeSnapshot()
-                                                                 : table->LatestLakeSnapshot();
+  const meta::LakeSnapshot* snapshot = request.has_snapshot_id()
+                                           ? table->FindLakeSnapshot(request.snapshot_id())
+                                       : request.readable() ? table->ReadableLakeSnapshot()
+                                                            : table->LatestLakeSnapshot();
   if (snapshot == nullptr) {
     return Error(ErrorCode::kLakeSnapshotNotExist, "no such lake snapshot table=", table->info.path,
-                 " snapshot_id=", request.has_snapshot_id() ? std::to_string(request.snapshot_id()) : "newest");
+                 " snapshot_id=",
+                 request.has_snapshot_id() ? std::to_string(request.snapshot_id()) : "newest");
   }
   wire::GetLakeSnapshotResponse response;
   response.set_table_id(table->info.table_id);
@@ -53,8 +57,8 @@ Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(const meta::CatalogState&
   return response;
 }
 
-Result<wire::ListPartitionInfosResponse> ListPartitions(const meta::CatalogState& state,
-                                                        const wire::ListPartitionInfosRequest& request) {
+Result<wire::ListPartitionInfosResponse> ListPartitions(
+    const meta::CatalogState& state, const wire::ListPartitionInfosRequest& request) {
   ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
   const PartitionSpec spec = SpecOf(request.partial_partition_spec());
   ASSIGN_OR_RAISE(const auto wanted, PartialPartitionSpec(table->info, spec));
@@ -100,12 +104,13 @@ wire::GetClusterHealthResponse ClusterHealth(const meta::CatalogState& state) {
   int32_t leaders = 0;
   int32_t active = 0;
   for (const auto& [table_id, table] : state.tables_by_id) {
-    table->ForEachBucket([&](const types::BucketId&, const meta::PartitionState*, const meta::BucketState& bucket) {
-      replicas += static_cast<int32_t>(bucket.replicas.size());
-      in_sync += static_cast<int32_t>(bucket.isr.size());
-      ++leaders;
-      if (bucket.leader >= 0) ++active;
-    });
+    table->ForEachBucket(
+        [&](const types::BucketId&, const meta::PartitionState*, const meta::BucketState& bucket) {
+          replicas += static_cast<int32_t>(bucket.replicas.size());
+          in_sync += static_cast<int32_t>(bucket.isr.size());
+          ++leaders;
+          if (bucket.leader >= 0) ++active;
+        });
   }
   wire::GetClusterHealthResponse response;
   response.set_num_replicas(replicas);

@@ -13,16 +13,18 @@ class ListPartitionInfosResponse;
 
 namespace sluice::coordinator {
 
-// Reads that need a snapshot of the catalog and nothing else, so any server may answer them on any thread.
+// Reads that need a snapshot of the catalog and nothing else, so any server may answer them on any
+// thread.
 
-/// Errors: kTableNotExist; kLakeSnapshotNotExist; kUnknownServer when an id and `readable` are both given.
+/// Errors: kTableNotExist; kLakeSnapshotNotExist; kUnknownServer when an id and `readable` are both
+/// given.
 Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(const meta::CatalogState& state,
                                                        const wire::GetLakeSnapshotRequest& request);
 
-/// Partitions by name, those that agree with the partial spec. Errors: kTableNotExist, kTableNotPartitioned,
-/// kPartitionSpecInvalid.
-Result<wire::ListPartitionInfosResponse> ListPartitions(const meta::CatalogState& state,
-                                                        const wire::ListPartitionInfosRequest& request);
+/// Partitions by name, those that agree with the partial spec. Errors: kTableNotExist,
+/// kTableNotPartitioned, kPartitionSpecInvalid.
+Result<wire::ListPartitionInfosResponse> ListPartitions(
+    const meta::CatalogState& state, const wire::ListPartitionInfosRequest& request);
 
 /// The configuration as started; values of keys that hold secrets are hidden.
 wire::DescribeClusterConfigsResponse DescribeConfigs(const ClusterSettings& settings);

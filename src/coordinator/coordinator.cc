@@ -10,7 +10,8 @@ namespace sluice::coordinator {
 
 namespace {
 
-constexpr int64_t kWriterIdBlock = 1000;  // Ids taken from the store at once; a restart loses the rest.
+constexpr int64_t kWriterIdBlock =
+    1000;  // Ids taken from the store at once; a restart loses the rest.
 constexpr std::chrono::milliseconds kTellFirst = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kTellMost = std::chrono::seconds(30);
 
@@ -43,8 +44,10 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
                       .random = options.random,
                       .link = &link}),
       producers(*options.catalog, *options.clock, options.settings.producer_offsets_ttl_ms),
-      desk(std::make_shared<TieringDesk>(TieringDesk::Options{
-          .catalog = options.catalog, .loop = options.loop, .clock = options.clock, .link = &link})),
+      desk(std::make_shared<TieringDesk>(TieringDesk::Options{.catalog = options.catalog,
+                                                              .loop = options.loop,
+                                                              .clock = options.clock,
+                                                              .link = &link})),
       tell_delay(kTellFirst) {}
 
 io::Task<Status> CoordinatorCore::Start() {
@@ -55,10 +58,12 @@ io::Task<Status> CoordinatorCore::Start() {
   in_office = true;
   desk->Start();
   if (!told.ok()) {
-    LogWarn("the tablet servers do not know everything yet, trying again cause={}", told.ToString());
+    LogWarn("the tablet servers do not know everything yet, trying again cause={}",
+            told.ToString());
     TellAgain();
   }
-  LogInfo("coordinator is in office epoch={} tables={}", epoch, options.catalog->state()->tables_by_id.size());
+  LogInfo("coordinator is in office epoch={} tables={}", epoch,
+          options.catalog->state()->tables_by_id.size());
   co_return Status::OK();
 }
 
@@ -98,7 +103,8 @@ io::Task<Result<io::Payload>> CoordinatorCore::Serve(io::Call call) {
   if (!in_office) co_return Error(ErrorCode::kNetwork, "the coordinator is not in office");
   const CallHandler handler = FindHandler(call.api_key);
   if (handler == nullptr) {
-    co_return Error(ErrorCode::kUnsupportedVersion, "the coordinator has no such call api_key=", call.api_key);
+    co_return Error(ErrorCode::kUnsupportedVersion,
+                    "the coordinator has no such call api_key=", call.api_key);
   }
   const Running counted(this);
   co_return co_await handler(*this, std::move(call.body));
@@ -113,7 +119,8 @@ Result<int64_t> CoordinatorCore::NewWriterId() {
   return next_writer_id++;
 }
 
-Coordinator::Coordinator(Options options) : core_(std::make_shared<CoordinatorCore>(std::move(options))) {}
+Coordinator::Coordinator(Options options)
+    : core_(std::make_shared<CoordinatorCore>(std::move(options))) {}
 
 Coordinator::~Coordinator() = default;
 
@@ -132,7 +139,8 @@ io::Task<void> Coordinator::Stop(io::Loop& loop) {
   co_await io::SwitchTo(loop);
 }
 
-io::Task<Result<io::Payload>> Coordinator::Handle(io::Loop& loop, std::shared_ptr<const io::Principal>,
+io::Task<Result<io::Payload>> Coordinator::Handle(io::Loop& loop,
+                                                  std::shared_ptr<const io::Principal>,
                                                   io::Call call) {
   const std::shared_ptr<CoordinatorCore> core = core_;
   co_await io::SwitchTo(*core->options.loop);
@@ -156,13 +164,15 @@ io::Task<R> OnCoordinator(std::shared_ptr<CoordinatorCore> core, io::Loop& loop,
 }  // namespace
 
 io::Task<Result<int64_t>> Coordinator::NewWriterId(io::Loop& loop) {
-  return OnCoordinator<Result<int64_t>>(core_, loop, [](CoordinatorCore& core) { return core.NewWriterId(); });
+  return OnCoordinator<Result<int64_t>>(core_, loop,
+                                        [](CoordinatorCore& core) { return core.NewWriterId(); });
 }
 
 io::Task<Status> Coordinator::CreateView(io::Loop& loop, meta::ViewInfo view, bool replace) {
-  return OnCoordinator<Status>(core_, loop, [view = std::move(view), replace](CoordinatorCore& core) {
-    return core.options.catalog->CreateView(view, replace);
-  });
+  return OnCoordinator<Status>(core_, loop,
+                               [view = std::move(view), replace](CoordinatorCore& core) {
+                                 return core.options.catalog->CreateView(view, replace);
+                               });
 }
 
 io::Task<Status> Coordinator::DropView(io::Loop& loop, types::TablePath path) {
@@ -171,7 +181,8 @@ io::Task<Status> Coordinator::DropView(io::Loop& loop, types::TablePath path) {
   });
 }
 
-io::Task<Status> Coordinator::PutValue(io::Loop& loop, std::string area, std::string key, std::string value) {
+io::Task<Status> Coordinator::PutValue(io::Loop& loop, std::string area, std::string key,
+                                       std::string value) {
   return OnCoordinator<Status>(core_, loop, [=](CoordinatorCore& core) {
     return core.options.catalog->PutValue(area, key, value);
   });
@@ -190,17 +201,18 @@ io::Task<Result<std::optional<std::string>>> Coordinator::GetValue(io::Loop& loo
   });
 }
 
-io::Task<Result<std::vector<std::string>>> Coordinator::ListValues(io::Loop& loop, std::string area) {
-  return OnCoordinator<Result<std::vector<std::string>>>(core_, loop, [=](CoordinatorCore& core) {
-    return core.options.catalog->ListValues(area);
-  });
+io::Task<Result<std::vector<std::string>>> Coordinator::ListValues(io::Loop& loop,
+                                                                   std::string area) {
+  return OnCoordinator<Result<std::vector<std::string>>>(
+      core_, loop, [=](CoordinatorCore& core) { return core.options.catalog->ListValues(area); });
 }
 
 io::Task<Result<std::vector<Coordinator::TieringInfo>>> Coordinator::TieringState(io::Loop& loop) {
   return OnCoordinator<Result<std::vector<TieringInfo>>>(core_, loop, [](CoordinatorCore& core) {
     std::vector<TieringInfo> infos;
     for (const TieringQueue::View& view : core.desk->Tables()) {
-      infos.push_back({view.table_id, std::string(TieringQueue::NameOf(view.state)), view.tiering_epoch, view.failures});
+      infos.push_back({view.table_id, std::string(TieringQueue::NameOf(view.state)),
+                       view.tiering_epoch, view.failures});
     }
     return Result<std::vector<TieringInfo>>(std::move(infos));
   });

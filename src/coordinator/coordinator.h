@@ -19,9 +19,10 @@ struct CoordinatorCore;
 
 /// The one that changes the catalog: DDL, assignment and epochs, lake snapshots, the tiering queue.
 ///
-/// It answers the calls of coordinator scope, and the reads that need no more than the catalog. All state lives on one
-/// loop; file and lake work runs on the pool. Tablet servers are told by the protocol's private calls.
-/// Threads: Handle and the other tasks may start on any loop and go on there when they are done.
+/// It answers the calls of coordinator scope, and the reads that need no more than the catalog. All
+/// state lives on one loop; file and lake work runs on the pool. Tablet servers are told by the
+/// protocol's private calls. Threads: Handle and the other tasks may start on any loop and go on
+/// there when they are done.
 class Coordinator : public io::Service {
  public:
   struct Options {
@@ -40,14 +41,17 @@ class Coordinator : public io::Service {
   explicit Coordinator(Options options);
   ~Coordinator() override;
 
-  /// Take office: raise the epoch, finish or undo half-done DDL, tell the tablet servers everything, start the timers.
-  /// A tablet server that does not answer is told again later; it does not fail the start.
+  /// Take office: raise the epoch, finish or undo half-done DDL, tell the tablet servers
+  /// everything, start the timers. A tablet server that does not answer is told again later; it
+  /// does not fail the start.
   io::Task<Status> Start(io::Loop& loop);
-  /// Refuse new calls, wait for those under way, stop the timers. To be awaited before the object goes.
+  /// Refuse new calls, wait for those under way, stop the timers. To be awaited before the object
+  /// goes.
   io::Task<void> Stop(io::Loop& loop);
 
   /// Errors: as the protocol's documents say; kUnsupportedVersion for a call that is not ours.
-  io::Task<Result<io::Payload>> Handle(io::Loop& loop, std::shared_ptr<const io::Principal> principal,
+  io::Task<Result<io::Payload>> Handle(io::Loop& loop,
+                                       std::shared_ptr<const io::Principal> principal,
                                        io::Call call) override;
 
   /// A writer id never given before (INIT_WRITER; the caller has checked rights and tables).
@@ -58,7 +62,8 @@ class Coordinator : public io::Service {
   io::Task<Status> DropView(io::Loop& loop, types::TablePath path);
   io::Task<Status> PutValue(io::Loop& loop, std::string area, std::string key, std::string value);
   io::Task<Status> DeleteValue(io::Loop& loop, std::string area, std::string key);
-  io::Task<Result<std::optional<std::string>>> GetValue(io::Loop& loop, std::string area, std::string key);
+  io::Task<Result<std::optional<std::string>>> GetValue(io::Loop& loop, std::string area,
+                                                        std::string key);
   io::Task<Result<std::vector<std::string>>> ListValues(io::Loop& loop, std::string area);
 
   /// How the tiering queue sees a table, for pages and metrics.

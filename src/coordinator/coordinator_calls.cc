@@ -13,7 +13,8 @@
 #include "wire/proto/snapshot.pb.h"
 #include "wire/proto/table.pb.h"
 
-// Adapters between the messages of the protocol and the parts that do the work: one function per call.
+// Adapters between the messages of the protocol and the parts that do the work: one function per
+// call.
 namespace sluice::coordinator {
 
 namespace {
@@ -21,7 +22,8 @@ namespace {
 using Reply = Result<io::Payload>;
 using wire::ApiKey;
 
-std::vector<Ddl::ConfigChange> ConfigsOf(const google::protobuf::RepeatedPtrField<wire::PbAlterConfig>& configs) {
+std::vector<Ddl::ConfigChange> ConfigsOf(
+    const google::protobuf::RepeatedPtrField<wire::PbAlterConfig>& configs) {
   std::vector<Ddl::ConfigChange> changes;
   for (const wire::PbAlterConfig& config : configs) {
     Ddl::ConfigChange change{.key = config.config_key(), .op = config.op_type()};
@@ -47,7 +49,8 @@ io::Task<Reply> CreateDatabase(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::CreateDatabaseRequest>(body));
   std::optional<std::string> json;
   if (request.has_database_json()) json = request.database_json();
-  Status status = co_await core.ddl.CreateDatabase(request.database_name(), json, request.ignore_if_exists());
+  Status status =
+      co_await core.ddl.CreateDatabase(request.database_name(), json, request.ignore_if_exists());
   co_return Done(status);
 }
 
@@ -56,22 +59,23 @@ io::Task<Reply> AlterDatabase(CoordinatorCore& core, std::string body) {
   std::optional<std::string> comment;
   if (request.has_comment()) comment = request.comment();
   std::vector<Ddl::ConfigChange> changes = ConfigsOf(request.config_changes());
-  Status status = co_await core.ddl.AlterDatabase(request.database_name(), std::move(changes), comment,
-                                                  request.ignore_if_not_exists());
+  Status status = co_await core.ddl.AlterDatabase(request.database_name(), std::move(changes),
+                                                  comment, request.ignore_if_not_exists());
   co_return Done(status);
 }
 
 io::Task<Reply> DropDatabase(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::DropDatabaseRequest>(body));
-  Status status = co_await core.ddl.DropDatabase(request.database_name(), request.ignore_if_not_exists(),
-                                                 request.cascade());
+  Status status = co_await core.ddl.DropDatabase(request.database_name(),
+                                                 request.ignore_if_not_exists(), request.cascade());
   co_return Done(status);
 }
 
 io::Task<Reply> CreateTable(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::CreateTableRequest>(body));
   types::TablePath path = PathOf(request.table_path());
-  Status status = co_await core.ddl.CreateTable(std::move(path), request.table_json(), request.ignore_if_exists());
+  Status status = co_await core.ddl.CreateTable(std::move(path), request.table_json(),
+                                                request.ignore_if_exists());
   co_return Done(status);
 }
 
@@ -90,7 +94,8 @@ Result<types::Column> ColumnOf(const wire::PbAddColumn& added) {
   }
   types::Column column{.name = added.column_name(), .type = *type, .comment = added.comment()};
   column.agg_function = added.agg_function_type();
-  for (const wire::PbKeyValue& pair : added.agg_function_params()) column.agg_parameters[pair.key()] = pair.value();
+  for (const wire::PbKeyValue& pair : added.agg_function_params())
+    column.agg_parameters[pair.key()] = pair.value();
   return column;
 }
 
@@ -98,8 +103,10 @@ io::Task<Reply> AlterTable(CoordinatorCore& core, std::string body) {
   constexpr int32_t kLast = 0;  // column_position_type
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AlterTableRequest>(body));
   Ddl::TableChange change{.configs = ConfigsOf(request.config_changes()),
-                          .other_schema_change = request.drop_columns_size() + request.rename_columns_size() +
-                                                     request.modify_columns_size() > 0,
+                          .other_schema_change = request.drop_columns_size() +
+                                                     request.rename_columns_size() +
+                                                     request.modify_columns_size() >
+                                                 0,
                           .bucket_count = request.has_modify_bucket_count()};
   for (const wire::PbAddColumn& added : request.add_columns()) {
     CO_ASSIGN_OR_RETURN(types::Column column, ColumnOf(added));
@@ -107,7 +114,8 @@ io::Task<Reply> AlterTable(CoordinatorCore& core, std::string body) {
     if (added.column_position_type() != kLast) change.misplaced_column = true;
   }
   types::TablePath path = PathOf(request.table_path());
-  Status status = co_await core.ddl.AlterTable(std::move(path), std::move(change), request.ignore_if_not_exists());
+  Status status = co_await core.ddl.AlterTable(std::move(path), std::move(change),
+                                               request.ignore_if_not_exists());
   co_return Done(status);
 }
 
@@ -116,7 +124,8 @@ io::Task<Reply> CreatePartition(CoordinatorCore& core, std::string body) {
   types::TablePath path = PathOf(request.table_path());
   PartitionSpec spec = SpecOf(request.partition_spec());
   // The flag is named ignore_if_not_exists and means: ignore if it exists.
-  Status status = co_await core.ddl.CreatePartition(std::move(path), std::move(spec), request.ignore_if_not_exists());
+  Status status = co_await core.ddl.CreatePartition(std::move(path), std::move(spec),
+                                                    request.ignore_if_not_exists());
   co_return Done(status);
 }
 
@@ -124,22 +133,26 @@ io::Task<Reply> DropPartition(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::DropPartitionRequest>(body));
   types::TablePath path = PathOf(request.table_path());
   PartitionSpec spec = SpecOf(request.partition_spec());
-  Status status = co_await core.ddl.DropPartition(std::move(path), std::move(spec), request.ignore_if_not_exists());
+  Status status = co_await core.ddl.DropPartition(std::move(path), std::move(spec),
+                                                  request.ignore_if_not_exists());
   co_return Done(status);
 }
 
 io::Task<Reply> ListPartitionInfos(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListPartitionInfosRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::ListPartitionInfosRequest>(body));
   co_return ReplyWith(ListPartitions(*core.options.catalog->state(), request));
 }
 
 io::Task<Reply> LakeTieringHeartbeat(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::LakeTieringHeartbeatRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::LakeTieringHeartbeatRequest>(body));
   co_return ReplyWith(Result<wire::LakeTieringHeartbeatResponse>(core.desk->Heartbeat(request)));
 }
 
 io::Task<Reply> PrepareLakeTableSnapshot(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(auto request, wire::ParseMessage<wire::PrepareLakeTableSnapshotRequest>(body));
+  CO_ASSIGN_OR_RETURN(auto request,
+                      wire::ParseMessage<wire::PrepareLakeTableSnapshotRequest>(body));
   auto response = co_await core.lake_snapshots.Prepare(std::move(request));
   co_return ReplyWith(response);
 }
@@ -156,38 +169,45 @@ io::Task<Reply> GetLakeSnapshot(CoordinatorCore& core, std::string body) {
 }
 
 io::Task<Reply> DescribeClusterConfigs(CoordinatorCore& core, std::string) {
-  co_return ReplyWith(Result<wire::DescribeClusterConfigsResponse>(DescribeConfigs(core.options.settings)));
+  co_return ReplyWith(
+      Result<wire::DescribeClusterConfigsResponse>(DescribeConfigs(core.options.settings)));
 }
 
 io::Task<Reply> AlterClusterConfigs(CoordinatorCore&, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AlterClusterConfigsRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::AlterClusterConfigsRequest>(body));
   if (request.alter_configs().empty()) co_return io::Payload();
   co_return Error(ErrorCode::kConfig, "setting cannot be changed while the server runs key=",
                   request.alter_configs(0).config_key());
 }
 
 io::Task<Reply> GetClusterHealth(CoordinatorCore& core, std::string) {
-  co_return ReplyWith(Result<wire::GetClusterHealthResponse>(ClusterHealth(*core.options.catalog->state())));
+  co_return ReplyWith(
+      Result<wire::GetClusterHealthResponse>(ClusterHealth(*core.options.catalog->state())));
 }
 
 io::Task<Reply> RegisterProducerOffsets(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::RegisterProducerOffsetsRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::RegisterProducerOffsetsRequest>(body));
   co_return ReplyWith(core.producers.Register(request));
 }
 
 io::Task<Reply> GetProducerOffsets(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::GetProducerOffsetsRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::GetProducerOffsetsRequest>(body));
   co_return ReplyWith(core.producers.Get(request));
 }
 
 io::Task<Reply> DeleteProducerOffsets(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::DeleteProducerOffsetsRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::DeleteProducerOffsetsRequest>(body));
   co_return Done(core.producers.Delete(request));
 }
 
 // KV snapshots and remote log segments do not exist here: leases find nothing, lists are empty.
 io::Task<Reply> AcquireKvSnapshotLease(CoordinatorCore&, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::AcquireKvSnapshotLeaseRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::AcquireKvSnapshotLeaseRequest>(body));
   wire::AcquireKvSnapshotLeaseResponse response;
   *response.mutable_unavailable_snapshots() = request.snapshots_to_lease();
   co_return ReplyWith(Result<wire::AcquireKvSnapshotLeaseResponse>(std::move(response)));
@@ -205,13 +225,15 @@ io::Task<Reply> ListKvSnapshots(CoordinatorCore& core, std::string body) {
 }
 
 io::Task<Reply> ListRemoteLogManifests(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListRemoteLogManifestsRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::ListRemoteLogManifestsRequest>(body));
   CO_RETURN_NOT_OK(core.options.catalog->state()->Table(request.table_id()));
   co_return io::Payload();
 }
 
 io::Task<Reply> Acls(CoordinatorCore&, std::string) {
-  co_return Error(ErrorCode::kSecurityDisabled, "no authorizer is configured, see authorizer.enabled");
+  co_return Error(ErrorCode::kSecurityDisabled,
+                  "no authorizer is configured, see authorizer.enabled");
 }
 
 io::Task<Reply> ServerTag(CoordinatorCore& core, std::string body) {
@@ -231,9 +253,11 @@ io::Task<Reply> Rebalance(CoordinatorCore&, std::string) {
 }
 
 io::Task<Reply> ListRebalanceProgress(CoordinatorCore&, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListRebalanceProgressRequest>(body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::ListRebalanceProgressRequest>(body));
   if (!request.has_rebalance_id()) co_return io::Payload();
-  co_return Error(ErrorCode::kNoRebalanceInProgress, "no such rebalance id=", request.rebalance_id());
+  co_return Error(ErrorCode::kNoRebalanceInProgress,
+                  "no such rebalance id=", request.rebalance_id());
 }
 
 io::Task<Reply> CancelRebalance(CoordinatorCore&, std::string) {

@@ -112,7 +112,7 @@ TEST_F(CoordinatorTest, ALakeTableIsMadeOnBothSides) {
   ASSERT_TRUE(h_.lake.tables.contains(kPath));
   EXPECT_EQ(h_.lake.tables.at(kPath).descriptor.ToJson(), Table()->info.descriptor.ToJson());
   ASSERT_OK(h_.DropTable(kPath));
-  EXPECT_TRUE(h_.lake.tables.contains(kPath));  // Lake data stays.
+  EXPECT_TRUE(h_.lake.tables.contains(kPath));           // Lake data stays.
   ASSERT_OK(h_.CreateTable(kPath, InLake(KeyTable())));  // Taken up again, since it is empty.
   ASSERT_OK(h_.DropTable(kPath));
   h_.lake.tables.at(kPath).has_snapshot = true;
@@ -146,7 +146,8 @@ TEST_F(CoordinatorTest, DroppingATableDeletesItsReplicas) {
 
 TEST_F(CoordinatorTest, AddsNullableColumnsAtTheEnd) {
   ASSERT_OK(h_.CreateTable(kPath, InLake(LogTable())));
-  ASSERT_OK(h_.AddColumn(kPath, "extra", DataType::Row({{.name = "x", .type = DataType::Of(TypeKind::kInteger)}})));
+  ASSERT_OK(h_.AddColumn(kPath, "extra",
+                         DataType::Row({{.name = "x", .type = DataType::Of(TypeKind::kInteger)}})));
   const auto table = Table();
   EXPECT_EQ(table->info.schema_id, 2);
   const types::Column& added = table->info.descriptor.schema.columns.back();
@@ -157,10 +158,14 @@ TEST_F(CoordinatorTest, AddsNullableColumnsAtTheEnd) {
   EXPECT_EQ(h_.lake.tables.at(kPath).descriptor.schema.columns.size(), 3u);
   EXPECT_EQ(h_.tablet->tables.at(table->info.table_id).schema.columns.size(), 3u);
 
-  EXPECT_CODE(ErrorCode::kUnknownServer, h_.AddColumn(kPath, "extra", DataType::Of(TypeKind::kInteger)));
-  EXPECT_CODE(ErrorCode::kUnknownServer, h_.AddColumn(kPath, "strict", DataType::Of(TypeKind::kInteger, false)));
-  EXPECT_CODE(ErrorCode::kInvalidTable, h_.AddColumn(kPath, "__offset", DataType::Of(TypeKind::kInteger)));
-  EXPECT_CODE(ErrorCode::kTableNotExist, h_.AddColumn({"fluss", "u"}, "x", DataType::Of(TypeKind::kInteger)));
+  EXPECT_CODE(ErrorCode::kUnknownServer,
+              h_.AddColumn(kPath, "extra", DataType::Of(TypeKind::kInteger)));
+  EXPECT_CODE(ErrorCode::kUnknownServer,
+              h_.AddColumn(kPath, "strict", DataType::Of(TypeKind::kInteger, false)));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              h_.AddColumn(kPath, "__offset", DataType::Of(TypeKind::kInteger)));
+  EXPECT_CODE(ErrorCode::kTableNotExist,
+              h_.AddColumn({"fluss", "u"}, "x", DataType::Of(TypeKind::kInteger)));
   EXPECT_EQ(Table()->info.schema_id, 2);
 }
 
@@ -198,8 +203,10 @@ TEST_F(CoordinatorTest, AltersOptions) {
   EXPECT_OK(h_.SetOption(kPath, "owner", "me"));
   EXPECT_EQ(Table()->info.descriptor.Property("table.log.ttl"), "1 d");
   EXPECT_EQ(Table()->info.schema_id, 1);
-  EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.datalake.freshness", "5 s"));
-  EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.datalake.format", "iceberg"));
+  EXPECT_CODE(ErrorCode::kInvalidAlterTable,
+              h_.SetOption(kPath, "table.datalake.freshness", "5 s"));
+  EXPECT_CODE(ErrorCode::kInvalidAlterTable,
+              h_.SetOption(kPath, "table.datalake.format", "iceberg"));
   EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.replication.factor", "1"));
   EXPECT_CODE(ErrorCode::kInvalidConfig, h_.SetOption(kPath, "table.colour", "red"));
   EXPECT_CODE(ErrorCode::kInvalidConfig, h_.SetOption(kPath, "table.log.ttl", "soon"));
@@ -227,7 +234,8 @@ TEST_F(CoordinatorTest, SwitchesTheLakeOnAndOff) {
   // Switched on for the first time over somebody else's rows.
   ASSERT_OK(h_.CreateTable({"fluss", "u"}, LogTable()));
   h_.lake.tables[{"fluss", "u"}] = {Table({"fluss", "u"})->info.descriptor, /*has_snapshot=*/true};
-  EXPECT_CODE(ErrorCode::kLakeTableAlreadyExist, h_.SetOption({"fluss", "u"}, "table.datalake.enabled", "true"));
+  EXPECT_CODE(ErrorCode::kLakeTableAlreadyExist,
+              h_.SetOption({"fluss", "u"}, "table.datalake.enabled", "true"));
   EXPECT_FALSE(Table({"fluss", "u"})->lake_enabled());
   EXPECT_TRUE(h_.state()->intents.empty());
 }
@@ -238,12 +246,14 @@ TEST_F(CoordinatorTest, OptionsOfTheLakeNeedARecordedFormat) {
   auto descriptor = Table({"fluss", "keyed"})->info.descriptor;
   descriptor.properties.erase("table.datalake.format");
   ASSERT_OK(h_.catalog->AlterTable({"fluss", "keyed"}, descriptor));
-  EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption({"fluss", "keyed"}, "table.datalake.enabled", "true"));
+  EXPECT_CODE(ErrorCode::kInvalidAlterTable,
+              h_.SetOption({"fluss", "keyed"}, "table.datalake.enabled", "true"));
   ASSERT_OK(h_.CreateTable(kPath, LogTable()));
   descriptor = Table()->info.descriptor;
   descriptor.properties.erase("table.datalake.format");
   ASSERT_OK(h_.catalog->AlterTable(kPath, descriptor));
-  EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.datalake.auto-compaction", "true"));
+  EXPECT_CODE(ErrorCode::kInvalidAlterTable,
+              h_.SetOption(kPath, "table.datalake.auto-compaction", "true"));
   EXPECT_OK(h_.SetOption(kPath, "table.datalake.enabled", "true"));
   EXPECT_EQ(Table()->info.descriptor.Property("table.datalake.format"), "paimon");
 }
@@ -258,19 +268,22 @@ TEST_F(CoordinatorTest, PartitionsByHand) {
   EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, h_.CreatePartition(kPath, {{"id", "1"}}));
   EXPECT_CODE(ErrorCode::kTableNotExist, h_.CreatePartition({"fluss", "u"}, {{"name", "a"}}));
   ASSERT_OK(h_.CreateTable({"fluss", "plain"}, LogTable()));
-  EXPECT_CODE(ErrorCode::kTableNotPartitioned, h_.CreatePartition({"fluss", "plain"}, {{"name", "a"}}));
+  EXPECT_CODE(ErrorCode::kTableNotPartitioned,
+              h_.CreatePartition({"fluss", "plain"}, {{"name", "a"}}));
   EXPECT_CODE(ErrorCode::kPartitionNotExists, h_.DropPartition(kPath, {{"name", "b"}}));
   EXPECT_OK(h_.DropPartition(kPath, {{"name", "b"}}, /*ignore=*/true));
 
   wire::ListPartitionInfosRequest list;
   Harness::SetPath(kPath, list.mutable_table_path());
   ASSERT_OK(h_.CreatePartition(kPath, {{"name", "b"}}));
-  ASSERT_OK_AND_ASSIGN(auto all, h_.Call<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, list));
+  ASSERT_OK_AND_ASSIGN(
+      auto all, h_.Call<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, list));
   ASSERT_EQ(all.partitions_info_size(), 2);
   EXPECT_EQ(all.partitions_info(0).partition_spec().partition_key_values(0).value(), "a");
   EXPECT_EQ(all.partitions_info(0).bucket_count(), 1);
   Harness::SetSpec({{"name", "b"}}, list.mutable_partial_partition_spec());
-  ASSERT_OK_AND_ASSIGN(auto one, h_.Call<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, list));
+  ASSERT_OK_AND_ASSIGN(
+      auto one, h_.Call<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, list));
   EXPECT_EQ(one.partitions_info_size(), 1);
 
   ASSERT_OK(h_.DropPartition(kPath, {{"name", "a"}}));
@@ -324,17 +337,21 @@ TEST_F(CoordinatorTest, ProducerOffsetsLiveUntilTheirTimeIsOver) {
   bucket->set_bucket_id(2);
   bucket->set_log_end_offset(77);
   const auto registered = [&] {
-    return h_.Call<wire::RegisterProducerOffsetsResponse>(ApiKey::kRegisterProducerOffsets, request)->result();
+    return h_
+        .Call<wire::RegisterProducerOffsetsResponse>(ApiKey::kRegisterProducerOffsets, request)
+        ->result();
   };
   EXPECT_EQ(registered(), 0);
   EXPECT_EQ(registered(), 1);
   wire::GetProducerOffsetsRequest get;
   get.set_producer_id("job/1");
-  ASSERT_OK_AND_ASSIGN(auto offsets, h_.Call<wire::GetProducerOffsetsResponse>(ApiKey::kGetProducerOffsets, get));
+  ASSERT_OK_AND_ASSIGN(auto offsets,
+                       h_.Call<wire::GetProducerOffsetsResponse>(ApiKey::kGetProducerOffsets, get));
   EXPECT_EQ(offsets.producer_id(), "job/1");
   EXPECT_EQ(offsets.table_offsets(0).bucket_offsets(0).log_end_offset(), 77);
   h_.world.RunFor(std::chrono::seconds(2));
-  ASSERT_OK_AND_ASSIGN(auto gone, h_.Call<wire::GetProducerOffsetsResponse>(ApiKey::kGetProducerOffsets, get));
+  ASSERT_OK_AND_ASSIGN(auto gone,
+                       h_.Call<wire::GetProducerOffsetsResponse>(ApiKey::kGetProducerOffsets, get));
   EXPECT_FALSE(gone.has_producer_id());
   EXPECT_EQ(registered(), 0);
   wire::DeleteProducerOffsetsRequest remove;
@@ -342,16 +359,17 @@ TEST_F(CoordinatorTest, ProducerOffsetsLiveUntilTheirTimeIsOver) {
   ASSERT_OK(h_.Call(ApiKey::kDeleteProducerOffsets, remove));
   EXPECT_EQ(registered(), 0);
   request.set_producer_id("");
-  EXPECT_CODE(ErrorCode::kInvalidProducerId,
-              h_.Call<wire::RegisterProducerOffsetsResponse>(ApiKey::kRegisterProducerOffsets, request));
+  EXPECT_CODE(ErrorCode::kInvalidProducerId, h_.Call<wire::RegisterProducerOffsetsResponse>(
+                                                 ApiKey::kRegisterProducerOffsets, request));
 }
 
 TEST(CoordinatorConfigTest, ShowsTheConfigurationWithoutSecrets) {
   Harness h;
   h.settings.configuration = {{"datalake.format", "paimon"}, {"s3.secret.key", "hush"}};
   h.Start();
-  ASSERT_OK_AND_ASSIGN(auto configs, h.Call<wire::DescribeClusterConfigsResponse>(ApiKey::kDescribeClusterConfigs,
-                                                                                  wire::DescribeClusterConfigsRequest()));
+  ASSERT_OK_AND_ASSIGN(auto configs,
+                       h.Call<wire::DescribeClusterConfigsResponse>(
+                           ApiKey::kDescribeClusterConfigs, wire::DescribeClusterConfigsRequest()));
   ASSERT_EQ(configs.configs_size(), 2);
   EXPECT_EQ(configs.configs(0).config_value(), "paimon");
   EXPECT_EQ(configs.configs(1).config_value(), "******");
@@ -365,8 +383,9 @@ TEST_F(CoordinatorTest, CountsReplicasForTheClustersHealth) {
   auto descriptor = LogTable();
   descriptor.bucket_count = 4;
   ASSERT_OK(h_.CreateTable(kPath, descriptor));
-  ASSERT_OK_AND_ASSIGN(
-      auto health, h_.Call<wire::GetClusterHealthResponse>(ApiKey::kGetClusterHealth, wire::GetClusterHealthRequest()));
+  ASSERT_OK_AND_ASSIGN(auto health,
+                       h_.Call<wire::GetClusterHealthResponse>(ApiKey::kGetClusterHealth,
+                                                               wire::GetClusterHealthRequest()));
   EXPECT_EQ(health.num_replicas(), 4);
   EXPECT_EQ(health.active_leader_replicas(), 4);
   EXPECT_EQ(health.status(), 0);
@@ -389,7 +408,8 @@ TEST_F(CoordinatorTest, NoCallOfItsScopeIsMetWithSilence) {
     SCOPED_TRACE(static_cast<int>(key));
     EXPECT_CODE(code, h_.Call(key, wire::DescribeClusterConfigsRequest()));
   }
-  // Each call that only a coordinator offers is answered, if with an error that an empty body is none.
+  // Each call that only a coordinator offers is answered, if with an error that an empty body is
+  // none.
   for (const wire::ApiInfo& api : wire::Apis()) {
     if (!api.coordinator || api.tablet) continue;
     const auto reply = h_.Call(api.key, wire::DescribeClusterConfigsRequest());

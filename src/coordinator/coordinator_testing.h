@@ -20,11 +20,12 @@
 #include "wire/proto/replication.pb.h"
 #include "wire/proto/table.pb.h"
 
-// For the tests of this module: a coordinator in simulated time between a store, a lake and a tablet server that
-// outlive its restarts and can stop with it.
+// For the tests of this module: a coordinator in simulated time between a store, a lake and a
+// tablet server that outlive its restarts and can stop with it.
 namespace sluice::coordinator {
 
-/// What all parts of the machine ask before they do anything: after the power went, nothing happens any more.
+/// What all parts of the machine ask before they do anything: after the power went, nothing happens
+/// any more.
 struct Power {
   bool on = true;
   Status Check() const { return on ? Status::OK() : Status::IOError("the machine has stopped"); }
@@ -34,14 +35,18 @@ class PoweredStore : public meta::MetaStore {
  public:
   explicit PoweredStore(const Power& power) : power_(power) {}
   Result<std::optional<Node>> Get(const std::string& path) override { return inner_->Get(path); }
-  Result<std::vector<std::string>> Children(const std::string& path) override { return inner_->Children(path); }
+  Result<std::vector<std::string>> Children(const std::string& path) override {
+    return inner_->Children(path);
+  }
   Status Apply(std::vector<Op> ops) override {
     RETURN_NOT_OK(power_.Check());
     return inner_->Apply(std::move(ops));
   }
   Result<SessionId> BeginSession() override { return inner_->BeginSession(); }
   Status EndSession(SessionId session) override { return inner_->EndSession(session); }
-  WatchId Watch(std::string path, Watcher watcher) override { return inner_->Watch(std::move(path), std::move(watcher)); }
+  WatchId Watch(std::string path, Watcher watcher) override {
+    return inner_->Watch(std::move(path), std::move(watcher));
+  }
   void Unwatch(WatchId watch) override { inner_->Unwatch(watch); }
 
  private:
@@ -79,7 +84,8 @@ class FakeLake : public lake::LakeCatalog {
     }
     return Taken::kExisted;
   }
-  Status AlterTable(const types::TablePath& path, const std::vector<lake::LakeChange>& changes) override {
+  Status AlterTable(const types::TablePath& path,
+                    const std::vector<lake::LakeChange>& changes) override {
     RETURN_NOT_OK(Available());
     const auto found = tables.find(path);
     if (found == tables.end()) return Error(ErrorCode::kTableNotExist, "no lake table path=", path);
@@ -102,7 +108,9 @@ class FakeLake : public lake::LakeCatalog {
     return Status::NotImplemented("the fake lake has no files");
   }
   Result<std::vector<std::string>> ListDatabases() override { return std::vector<std::string>(); }
-  Result<std::vector<std::string>> ListTables(const std::string&) override { return std::vector<std::string>(); }
+  Result<std::vector<std::string>> ListTables(const std::string&) override {
+    return std::vector<std::string>();
+  }
   const std::string& warehouse() const override { return warehouse_; }
 
   std::map<types::TablePath, Table> tables;
@@ -114,16 +122,22 @@ class FakeLake : public lake::LakeCatalog {
     return reachable ? Status::OK() : Status::IOError("the lake does not answer");
   }
   static void Apply(const lake::LakeChange& change, types::TableDescriptor* descriptor) {
-    auto& options = change.key.starts_with("table.") ? descriptor->properties : descriptor->custom_properties;
+    auto& options =
+        change.key.starts_with("table.") ? descriptor->properties : descriptor->custom_properties;
     switch (change.kind) {
       case lake::LakeChange::Kind::kAddColumn:
         if (descriptor->schema.IndexOf(change.column.name) < 0) {
           descriptor->schema.columns.push_back(change.column);
-          descriptor->schema.highest_field_id = std::max(descriptor->schema.highest_field_id, change.column.id);
+          descriptor->schema.highest_field_id =
+              std::max(descriptor->schema.highest_field_id, change.column.id);
         }
         break;
-      case lake::LakeChange::Kind::kSetOption: options[change.key] = change.value; break;
-      case lake::LakeChange::Kind::kResetOption: options.erase(change.key); break;
+      case lake::LakeChange::Kind::kSetOption:
+        options[change.key] = change.value;
+        break;
+      case lake::LakeChange::Kind::kResetOption:
+        options.erase(change.key);
+        break;
     }
   }
   const Power& power_;
@@ -141,17 +155,28 @@ class FakeTablet : public io::Transport {
     if (!reachable) co_return Error(ErrorCode::kNetwork, "connection refused");
     calls.push_back(static_cast<wire::ApiKey>(call.api_key));
     switch (static_cast<wire::ApiKey>(call.api_key)) {
-      case wire::ApiKey::kUpdateMetadata: co_return UpdateMetadata(call.body);
-      case wire::ApiKey::kNotifyLeaderAndIsr: co_return NotifyLeader(call.body);
-      case wire::ApiKey::kStopReplica: co_return StopReplica(call.body);
-      case wire::ApiKey::kNotifyLakeTableOffset: co_return NotifyLakeOffset(call.body);
-      case wire::ApiKey::kListOffsets: co_return ListOffsets(call.body);
-      default: co_return Error(ErrorCode::kUnsupportedVersion, "unknown call api_key=", call.api_key);
+      case wire::ApiKey::kUpdateMetadata:
+        co_return UpdateMetadata(call.body);
+      case wire::ApiKey::kNotifyLeaderAndIsr:
+        co_return NotifyLeader(call.body);
+      case wire::ApiKey::kStopReplica:
+        co_return StopReplica(call.body);
+      case wire::ApiKey::kNotifyLakeTableOffset:
+        co_return NotifyLakeOffset(call.body);
+      case wire::ApiKey::kListOffsets:
+        co_return ListOffsets(call.body);
+      default:
+        co_return Error(ErrorCode::kUnsupportedVersion, "unknown call api_key=", call.api_key);
     }
   }
   void Close() override {}
   /// A restart: what was told is forgotten, files stay.
-  void Restart() { replicas.clear(); tables.clear(); calls.clear(); lake_offsets.clear(); }
+  void Restart() {
+    replicas.clear();
+    tables.clear();
+    calls.clear();
+    lake_offsets.clear();
+  }
 
   std::vector<wire::ApiKey> calls;
   std::map<int64_t, types::TableDescriptor> tables;
@@ -174,7 +199,8 @@ class FakeTablet : public io::Transport {
     ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::UpdateMetadataRequest>(body));
     coordinator_epoch = request.coordinator_epoch();
     for (const auto& table : request.table_metadata()) {
-      ASSIGN_OR_RAISE(tables[table.table_id()], types::TableDescriptor::FromJson(table.table_json()));
+      ASSIGN_OR_RAISE(tables[table.table_id()],
+                      types::TableDescriptor::FromJson(table.table_json()));
     }
     return std::string();
   }
@@ -186,7 +212,8 @@ class FakeTablet : public io::Transport {
       *entry->mutable_table_bucket() = bucket.table_bucket();
       const types::BucketId id = IdOf(bucket.table_bucket());
       if (!tables.contains(id.table_id)) {
-        wire::SetError(entry, Error(ErrorCode::kUnknownTableOrBucket, "metadata must come first ", id));
+        wire::SetError(entry,
+                       Error(ErrorCode::kUnknownTableOrBucket, "metadata must come first ", id));
         continue;
       }
       replicas[id] = bucket;
@@ -204,8 +231,10 @@ class FakeTablet : public io::Transport {
     return wire::Serialize(wire::StopReplicaResponse());
   }
   Result<std::string> NotifyLakeOffset(const std::string& body) {
-    ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::NotifyLakeTableOffsetRequest>(body));
-    for (const auto& bucket : request.notify_buckets_req()) lake_offsets[IdOf(bucket)] = bucket.log_end_offset();
+    ASSIGN_OR_RAISE(const auto request,
+                    wire::ParseMessage<wire::NotifyLakeTableOffsetRequest>(body));
+    for (const auto& bucket : request.notify_buckets_req())
+      lake_offsets[IdOf(bucket)] = bucket.log_end_offset();
     return std::string();
   }
   Result<std::string> ListOffsets(const std::string& body) {
@@ -254,7 +283,8 @@ class Harness {
         .random = &world.random(),
         .settings = settings,
         .address = {.host = "localhost", .port = 9123},
-        .tablet_servers = {{.id = 0, .host = "localhost", .port = 9124, .listeners = "", .transport = tablet}}});
+        .tablet_servers = {
+            {.id = 0, .host = "localhost", .port = 9124, .listeners = "", .transport = tablet}}});
     ASSERT_OK(Wait(coordinator->Start(client_loop_)));
   }
   void Stop() {
@@ -278,7 +308,8 @@ class Harness {
   template <typename Response = wire::CreateTableResponse, typename Request>
   Result<Response> Call(wire::ApiKey key, const Request& request) {
     io::Call call{.api_key = static_cast<int16_t>(key), .body = wire::Serialize(request)};
-    auto reply = Wait(coordinator->Handle(client_loop_, std::make_shared<const io::Principal>(), std::move(call)));
+    auto reply = Wait(coordinator->Handle(client_loop_, std::make_shared<const io::Principal>(),
+                                          std::move(call)));
     if (!reply.ok()) return reply.status();
     ASSIGN_OR_RAISE(const std::string body, reply->Flatten());
     return wire::ParseMessage<Response>(body);
@@ -286,7 +317,8 @@ class Harness {
   meta::CatalogStatePtr state() const { return catalog->state(); }
 
   // Short forms of the calls.
-  Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor, bool ignore = false) {
+  Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                     bool ignore = false) {
     wire::CreateTableRequest request;
     SetPath(path, request.mutable_table_path());
     request.set_table_json(descriptor.ToJson());
@@ -313,7 +345,8 @@ class Harness {
     config->set_op_type(0);
     return Call(wire::ApiKey::kAlterTable, request).status();
   }
-  Status AddColumn(const types::TablePath& path, const std::string& name, const types::DataTypePtr& type) {
+  Status AddColumn(const types::TablePath& path, const std::string& name,
+                   const types::DataTypePtr& type) {
     wire::AlterTableRequest request = Alter(path);
     auto* column = request.add_add_columns();
     column->set_column_name(name);
@@ -386,8 +419,9 @@ class Harness {
 /// An append table: id INT, name STRING.
 inline types::TableDescriptor LogTable() {
   types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{.name = "id", .type = types::DataType::Of(types::TypeKind::kInteger)},
-                               {.name = "name", .type = types::DataType::Of(types::TypeKind::kString)}};
+  descriptor.schema.columns = {
+      {.name = "id", .type = types::DataType::Of(types::TypeKind::kInteger)},
+      {.name = "name", .type = types::DataType::Of(types::TypeKind::kString)}};
   return descriptor;
 }
 inline types::TableDescriptor KeyTable() {

@@ -21,10 +21,11 @@ bool LakeRefused(const Status& status);
 
 /// Changes of databases, tables and partitions, one at a time.
 ///
-/// Order of a change that touches the lake: intent → lake → catalog (with the intent's removal) → tablet servers. Of
-/// one that does not: catalog → tablet servers. The catalog's batch is what makes it true: before it the change is
-/// undone or tried again, after it it is done, and a tablet server that was not told is told again later.
-/// Threads: confined to the coordinator's loop; lake and files on the pool.
+/// Order of a change that touches the lake: intent → lake → catalog (with the intent's removal) →
+/// tablet servers. Of one that does not: catalog → tablet servers. The catalog's batch is what
+/// makes it true: before it the change is undone or tried again, after it it is done, and a tablet
+/// server that was not told is told again later. Threads: confined to the coordinator's loop; lake
+/// and files on the pool.
 class Ddl {
  public:
   struct Options {
@@ -37,23 +38,25 @@ class Ddl {
     const ClusterSettings* settings = nullptr;
     TabletLink* link = nullptr;
     std::function<void(int64_t table_id)> table_changed;  ///< Created, altered or dropped.
-    std::function<void()> tell_again;                     ///< A tablet server was not told; try everything later.
+    std::function<void()> tell_again;  ///< A tablet server was not told; try everything later.
   };
   explicit Ddl(Options options) : options_(std::move(options)) {}
 
-  // Databases. Errors: kInvalidDatabase, kDatabaseAlreadyExist, kDatabaseNotExist, kDatabaseNotEmpty; kUnknownServer for
-  // dropping the default database.
-  io::Task<Status> CreateDatabase(std::string name, std::optional<std::string> json, bool ignore_if_exists);
+  // Databases. Errors: kInvalidDatabase, kDatabaseAlreadyExist, kDatabaseNotExist,
+  // kDatabaseNotEmpty; kUnknownServer for dropping the default database.
+  io::Task<Status> CreateDatabase(std::string name, std::optional<std::string> json,
+                                  bool ignore_if_exists);
   struct ConfigChange {
     std::string key;
     std::optional<std::string> value;
     int32_t op = 0;  ///< PbAlterConfig.op_type: 0 set, 1 delete, 2 append, 3 subtract.
   };
-  io::Task<Status> AlterDatabase(std::string name, std::vector<ConfigChange> changes, std::optional<std::string> comment,
-                                 bool ignore_if_not_exists);
+  io::Task<Status> AlterDatabase(std::string name, std::vector<ConfigChange> changes,
+                                 std::optional<std::string> comment, bool ignore_if_not_exists);
   io::Task<Status> DropDatabase(std::string name, bool ignore_if_not_exists, bool cascade);
 
-  /// Errors: those of table_rules.h and the lake; kDatabaseNotExist, kTableAlreadyExist, kInvalidReplicationFactor.
+  /// Errors: those of table_rules.h and the lake; kDatabaseNotExist, kTableAlreadyExist,
+  /// kInvalidReplicationFactor.
   io::Task<Status> CreateTable(types::TablePath path, std::string json, bool ignore_if_exists);
   /// The lake table stays. Errors: kTableNotExist.
   io::Task<Status> DropTable(types::TablePath path, bool ignore_if_not_exists);
@@ -61,21 +64,23 @@ class Ddl {
   struct TableChange {
     std::vector<ConfigChange> configs;
     std::vector<types::Column> add_columns;
-    bool misplaced_column = false;  ///< A column is to go elsewhere than to the end.
+    bool misplaced_column = false;     ///< A column is to go elsewhere than to the end.
     bool other_schema_change = false;  ///< Drops, renames or modifies columns.
     bool bucket_count = false;
   };
-  /// Errors: kTableNotExist, kInvalidAlterTable, kInvalidConfig, kInvalidTable, kUnknownServer for schema changes that
-  /// Fluss cannot do either; the lake's.
+  /// Errors: kTableNotExist, kInvalidAlterTable, kInvalidConfig, kInvalidTable, kUnknownServer for
+  /// schema changes that Fluss cannot do either; the lake's.
   io::Task<Status> AlterTable(types::TablePath path, TableChange change, bool ignore_if_not_exists);
 
   /// Errors: kTableNotExist, those of partition_rules.h, kPartitionAlreadyExists, kPartitionMaxNum.
-  io::Task<Status> CreatePartition(types::TablePath path, PartitionSpec spec, bool ignore_if_exists);
+  io::Task<Status> CreatePartition(types::TablePath path, PartitionSpec spec,
+                                   bool ignore_if_exists);
   /// Errors: kTableNotExist, kTableNotPartitioned, kPartitionSpecInvalid, kPartitionNotExists.
-  io::Task<Status> DropPartition(types::TablePath path, PartitionSpec spec, bool ignore_if_not_exists);
+  io::Task<Status> DropPartition(types::TablePath path, PartitionSpec spec,
+                                 bool ignore_if_not_exists);
 
-  /// Finish or undo what is half done. What cannot be done now (a lake or server that does not answer) stays for the
-  /// next time and is returned as the first error.
+  /// Finish or undo what is half done. What cannot be done now (a lake or server that does not
+  /// answer) stays for the next time and is returned as the first error.
   io::Task<Status> Recover();
   /// The same, then tell the tablet servers everything. Errors: the first one.
   io::Task<Status> TellEverything();
@@ -94,17 +99,21 @@ class Ddl {
   io::Task<Status> CreateInLake(types::TablePath path, CreateIntent create);
   io::Task<Status> FinishCreate(meta::DdlIntent intent);
   io::Task<Status> UndoCreate(meta::DdlIntent intent, Status why);
-  io::Task<Status> Register(types::TablePath path, types::TableDescriptor descriptor, std::optional<int64_t> intent);
+  io::Task<Status> Register(types::TablePath path, types::TableDescriptor descriptor,
+                            std::optional<int64_t> intent);
 
-  Result<types::TableDescriptor> ChangedDescriptor(const meta::TableState& table, const TableChange& change) const;
+  Result<types::TableDescriptor> ChangedDescriptor(const meta::TableState& table,
+                                                   const TableChange& change) const;
   io::Task<Result<bool>> LakeKnows(meta::TablePtr table, types::TableDescriptor descriptor);
   io::Task<Status> AlterInLake(meta::TablePtr table, types::TableDescriptor after);
   io::Task<Status> FinishAlter(meta::DdlIntent intent);
-  io::Task<Status> CommitAlter(types::TablePath path, types::TableDescriptor descriptor, std::optional<int64_t> intent);
+  io::Task<Status> CommitAlter(types::TablePath path, types::TableDescriptor descriptor,
+                               std::optional<int64_t> intent);
 
   // The work that a drop leaves behind.
   meta::DdlIntent DeletionOf(const types::TablePath& path, const DeleteIntent& deletion) const;
-  void AddDeletion(const meta::TableState& table, const meta::PartitionState* partition, DeleteIntent* out) const;
+  void AddDeletion(const meta::TableState& table, const meta::PartitionState* partition,
+                   DeleteIntent* out) const;
   io::Task<void> DeleteLeft(int64_t intent_id);
   void LogUntold(const Status& status, const types::TablePath& path);
 

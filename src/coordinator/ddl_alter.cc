@@ -17,8 +17,8 @@ Status ApplyConfig(const Ddl::ConfigChange& change, types::TableDescriptor* desc
   constexpr int32_t kDelete = 1;
   const bool set = change.op == kSet && change.value.has_value();
   if (!set && change.op != kDelete) {
-    return Error(ErrorCode::kInvalidConfig, "only set and delete change a table option=", change.key,
-                 " op=", change.op);
+    return Error(ErrorCode::kInvalidConfig,
+                 "only set and delete change a table option=", change.key, " op=", change.op);
   }
   if (!change.key.starts_with("table.")) {
     auto& custom = descriptor->custom_properties;
@@ -30,27 +30,33 @@ Status ApplyConfig(const Ddl::ConfigChange& change, types::TableDescriptor* desc
     return Error(ErrorCode::kInvalidConfig, "table option is not known option=", change.key);
   }
   if (!option->alterable) {
-    return Error(ErrorCode::kInvalidAlterTable, "table option cannot be altered option=", change.key);
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "table option cannot be altered option=", change.key);
   }
   if (change.key == "table.kv.standby-replica.enabled" && !descriptor->has_primary_key()) {
-    return Error(ErrorCode::kInvalidAlterTable, "table option needs a primary key option=", change.key);
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "table option needs a primary key option=", change.key);
   }
   auto& properties = descriptor->properties;
   set ? void(properties[change.key] = *change.value) : void(properties.erase(change.key));
   return Status::OK();
 }
 
-// Options of the lake need the lake format that decides keys and buckets, recorded when the table was created.
+// Options of the lake need the lake format that decides keys and buckets, recorded when the table
+// was created.
 Status CheckLakeFormat(const ClusterSettings& settings, const Ddl::ConfigChange& change,
                        types::TableDescriptor* descriptor) {
-  if (!change.key.starts_with(kLakePrefix) || !descriptor->Property("table.datalake.format").empty()) {
+  if (!change.key.starts_with(kLakePrefix) ||
+      !descriptor->Property("table.datalake.format").empty()) {
     return Status::OK();
   }
   const bool keyless = !descriptor->has_primary_key() && descriptor->bucket_keys.empty();
   if (change.key != kLakeEnabledKey || !keyless) {
-    return Error(ErrorCode::kInvalidAlterTable, "table was created without a lake format option=", change.key);
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "table was created without a lake format option=", change.key);
   }
-  if (!settings.lake_format.empty()) descriptor->properties["table.datalake.format"] = settings.lake_format;
+  if (!settings.lake_format.empty())
+    descriptor->properties["table.datalake.format"] = settings.lake_format;
   return Status::OK();
 }
 
@@ -64,8 +70,8 @@ Status AddColumn(const types::Column& added, types::TableDescriptor* descriptor)
     return Error(ErrorCode::kUnknownServer, "an added column must be nullable column=", added.name);
   }
   if (!added.agg_function.empty()) {
-    return Error(ErrorCode::kInvalidConfig, "aggregate function without the aggregation merge engine column=",
-                 added.name);
+    return Error(ErrorCode::kInvalidConfig,
+                 "aggregate function without the aggregation merge engine column=", added.name);
   }
   types::Column column = added;
   column.id = schema.highest_field_id + 1;
@@ -75,7 +81,8 @@ Status AddColumn(const types::Column& added, types::TableDescriptor* descriptor)
 
 }  // namespace
 
-Result<types::TableDescriptor> Ddl::ChangedDescriptor(const meta::TableState& table, const TableChange& change) const {
+Result<types::TableDescriptor> Ddl::ChangedDescriptor(const meta::TableState& table,
+                                                      const TableChange& change) const {
   const types::TablePath& path = table.info.path;
   if (change.bucket_count) {
     return Error(ErrorCode::kInvalidAlterTable, "the bucket count cannot be altered table=", path);
@@ -87,20 +94,23 @@ Result<types::TableDescriptor> Ddl::ChangedDescriptor(const meta::TableState& ta
     return Error(ErrorCode::kUnknownServer, "columns can only be added at the end table=", path);
   }
   if (!change.configs.empty() && !change.add_columns.empty()) {
-    return Error(ErrorCode::kInvalidAlterTable, "options and columns cannot be altered at once table=", path);
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "options and columns cannot be altered at once table=", path);
   }
   types::TableDescriptor descriptor = table.info.descriptor;
   for (const ConfigChange& config : change.configs) {
     RETURN_NOT_OK(CheckLakeFormat(*options_.settings, config, &descriptor));
     RETURN_NOT_OK(ApplyConfig(config, &descriptor));
   }
-  for (const types::Column& column : change.add_columns) RETURN_NOT_OK(AddColumn(column, &descriptor));
+  for (const types::Column& column : change.add_columns)
+    RETURN_NOT_OK(AddColumn(column, &descriptor));
   const bool enables = LakeEnabled(descriptor) && !LakeEnabled(table.info.descriptor);
   if (enables && (!options_.settings->lake_enabled || options_.lake == nullptr)) {
     return Error(ErrorCode::kInvalidAlterTable, "the cluster has no lake table=", path);
   }
   RETURN_NOT_OK(ValidateProperties(*options_.settings, descriptor));
-  if (LakeEnabled(descriptor) && options_.lake != nullptr) RETURN_NOT_OK(options_.lake->Validate(descriptor));
+  if (LakeEnabled(descriptor) && options_.lake != nullptr)
+    RETURN_NOT_OK(options_.lake->Validate(descriptor));
   return descriptor;
 }
 
@@ -109,13 +119,15 @@ io::Task<Result<bool>> Ddl::LakeKnows(meta::TablePtr table, types::TableDescript
   lake::LakeCatalog* lake = options_.lake;
   if (lake == nullptr) co_return false;
   if (LakeEnabled(descriptor) || LakeEnabled(table->info.descriptor)) co_return true;
-  if (!table->info.descriptor.properties.contains(kLakeEnabledKey)) co_return false;  // Never switched on.
+  if (!table->info.descriptor.properties.contains(kLakeEnabledKey))
+    co_return false;  // Never switched on.
   const types::TablePath path = table->info.path;
   auto look = [lake, path] { return lake->TableExists(path); };
   co_return co_await options_.pool->Run(*options_.loop, std::move(look));
 }
 
-io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change, bool ignore_if_not_exists) {
+io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change,
+                                 bool ignore_if_not_exists) {
   const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   Status settled = co_await Settle(path);
   CO_RETURN_NOT_OK(settled);
@@ -136,16 +148,19 @@ io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change, bool
   if (!altered.ok() && LakeRefused(altered)) {
     LogIfError(options_.catalog->RemoveIntent(intent.id), "undo of a failed ALTER TABLE");
   }
-  CO_RETURN_NOT_OK(altered);  // A failed file operation may have happened all the same: then the intent stays.
+  CO_RETURN_NOT_OK(
+      altered);  // A failed file operation may have happened all the same: then the intent stays.
   CRASH_POINT("ddl.alter.after-lake");
-  // Should this fail too, the intent stays and the change is finished before the next one, or at the next start.
+  // Should this fail too, the intent stays and the change is finished before the next one, or at
+  // the next start.
   co_return co_await CommitAlter(path, std::move(descriptor), intent.id);
 }
 
 io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, types::TableDescriptor after) {
   lake::LakeCatalog* lake = options_.lake;
   const types::TablePath path = table->info.path;
-  if (lake == nullptr) co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
+  if (lake == nullptr)
+    co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
   auto alter = [lake, table, after = std::move(after)]() -> Status {
     const types::TableDescriptor& before = table->info.descriptor;
     if (LakeEnabled(after) && !LakeEnabled(before)) {

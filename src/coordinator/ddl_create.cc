@@ -10,23 +10,27 @@ namespace sluice::coordinator {
 Result<types::TableDescriptor> Ddl::CompleteDescriptor(const std::string& json) const {
   auto parsed = types::TableDescriptor::FromJson(json);
   if (!parsed.ok()) {
-    return Error(ErrorCode::kInvalidTable, "table descriptor is broken: ", parsed.status().message());
+    return Error(ErrorCode::kInvalidTable,
+                 "table descriptor is broken: ", parsed.status().message());
   }
   types::TableDescriptor descriptor = *std::move(parsed);
   RETURN_NOT_OK(FillTableDefaults(*options_.settings, &descriptor));
   RETURN_NOT_OK(ValidateTable(*options_.settings, descriptor));
-  if (options_.lake != nullptr && LakeEnabled(descriptor)) RETURN_NOT_OK(options_.lake->Validate(descriptor));
+  if (options_.lake != nullptr && LakeEnabled(descriptor))
+    RETURN_NOT_OK(options_.lake->Validate(descriptor));
   return descriptor;
 }
 
 Result<std::vector<meta::BucketState>> Ddl::Assign(const types::TableDescriptor& descriptor) const {
-  ASSIGN_OR_RAISE(const int64_t replicas, ParseInteger(descriptor.Property("table.replication.factor", "1")));
-  return AssignBuckets(*descriptor.bucket_count, static_cast<int32_t>(replicas), options_.link->server_ids(),
-                       state()->coordinator_epoch, *options_.random);
+  ASSIGN_OR_RAISE(const int64_t replicas,
+                  ParseInteger(descriptor.Property("table.replication.factor", "1")));
+  return AssignBuckets(*descriptor.bucket_count, static_cast<int32_t>(replicas),
+                       options_.link->server_ids(), state()->coordinator_epoch, *options_.random);
 }
 
 io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool ignore_if_exists) {
-  if (const std::string problem = types::NameProblem(path.table, /*creating=*/true); !problem.empty()) {
+  if (const std::string problem = types::NameProblem(path.table, /*creating=*/true);
+      !problem.empty()) {
     co_return Error(ErrorCode::kInvalidTable, "invalid table name, ", problem, " table=", path);
   }
   CO_ASSIGN_OR_RETURN(types::TableDescriptor descriptor, CompleteDescriptor(json));
@@ -39,7 +43,8 @@ io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool 
   if (state()->FindTable(path) != nullptr || state()->FindView(path) != nullptr) {
     co_return Error(ErrorCode::kTableAlreadyExist, "table or view exists already table=", path);
   }
-  if (!LakeEnabled(descriptor)) co_return co_await Register(path, std::move(descriptor), std::nullopt);
+  if (!LakeEnabled(descriptor))
+    co_return co_await Register(path, std::move(descriptor), std::nullopt);
 
   lake::LakeCatalog* lake = options_.lake;
   auto look = [lake, path] { return lake->TableExists(path); };
@@ -56,7 +61,8 @@ io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool 
 
 io::Task<Status> Ddl::CreateInLake(types::TablePath path, CreateIntent create) {
   lake::LakeCatalog* lake = options_.lake;
-  if (lake == nullptr) co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
+  if (lake == nullptr)
+    co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
   auto make = [lake, path, descriptor = std::move(create.descriptor)] {
     return lake->CreateTable(path, descriptor, /*must_be_empty=*/true);
   };
@@ -82,8 +88,8 @@ io::Task<Status> Ddl::UndoCreate(meta::DdlIntent intent, Status why) {
     auto remove = [lake, path = intent.path] { return lake->RemoveEmptyTable(path); };
     auto removed = co_await options_.pool->Run(*options_.loop, std::move(remove));
     if (!removed.ok()) {
-      LogWarn("cannot undo a failed CREATE TABLE in the lake yet table={} cause={}", intent.path.ToString(),
-              removed.status().ToString());
+      LogWarn("cannot undo a failed CREATE TABLE in the lake yet table={} cause={}",
+              intent.path.ToString(), removed.status().ToString());
       co_return why;  // The intent stays, and with it the next try.
     }
   }
@@ -94,14 +100,17 @@ io::Task<Status> Ddl::UndoCreate(meta::DdlIntent intent, Status why) {
 // The step that makes the table exist, and what follows from it.
 io::Task<Status> Ddl::Register(types::TablePath path, types::TableDescriptor descriptor,
                                std::optional<int64_t> intent) {
-  meta::Catalog::NewTable table{.path = path, .remote_data_dir = options_.settings->remote_data_dir, .intent = intent};
+  meta::Catalog::NewTable table{
+      .path = path, .remote_data_dir = options_.settings->remote_data_dir, .intent = intent};
   if (!descriptor.partitioned()) {
     CO_ASSIGN_OR_RETURN(table.buckets, Assign(descriptor));
   }
   table.descriptor = std::move(descriptor);
-  CO_ASSIGN_OR_RETURN(const meta::TablePtr created, options_.catalog->CreateTable(std::move(table)));
+  CO_ASSIGN_OR_RETURN(const meta::TablePtr created,
+                      options_.catalog->CreateTable(std::move(table)));
   CRASH_POINT("ddl.create.after-commit");
-  LogInfo("created table={} table_id={} buckets={}", path.ToString(), created->info.table_id, created->bucket_count());
+  LogInfo("created table={} table_id={} buckets={}", path.ToString(), created->info.table_id,
+          created->bucket_count());
   options_.table_changed(created->info.table_id);
   Status told = co_await options_.link->TellCreated(created, nullptr);
   LogUntold(told, path);
@@ -110,19 +119,22 @@ io::Task<Status> Ddl::Register(types::TablePath path, types::TableDescriptor des
 
 void Ddl::LogUntold(const Status& status, const types::TablePath& path) {
   if (status.ok()) return;
-  LogWarn("a tablet server was not told of a change, trying again table={} cause={}", path.ToString(),
-          status.ToString());
+  LogWarn("a tablet server was not told of a change, trying again table={} cause={}",
+          path.ToString(), status.ToString());
   options_.tell_again();
 }
 
-io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec, bool ignore_if_exists) {
+io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec,
+                                      bool ignore_if_exists) {
   const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(path));
-  CO_ASSIGN_OR_RETURN(std::vector<std::string> values, PartitionValues(table->info, spec, /*creating=*/true));
+  CO_ASSIGN_OR_RETURN(std::vector<std::string> values,
+                      PartitionValues(table->info, spec, /*creating=*/true));
   const types::PartitionInfo named{.values = values};
   const bool exists = table->FindPartition(named.Name()) != nullptr;
   if (exists && ignore_if_exists) co_return Status::OK();
-  if (!exists && table->partitions.size() >= static_cast<size_t>(options_.settings->max_partition_number)) {
+  if (!exists &&
+      table->partitions.size() >= static_cast<size_t>(options_.settings->max_partition_number)) {
     co_return Error(ErrorCode::kPartitionMaxNum, "too many partitions table=", path,
                     " max.partition.num=", options_.settings->max_partition_number);
   }
@@ -131,8 +143,8 @@ io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec,
                       options_.catalog->CreatePartition(path, std::move(values), std::move(buckets),
                                                         table->info.remote_data_dir));
   CRASH_POINT("ddl.create-partition.after-commit");
-  LogInfo("created partition table={} partition={} partition_id={}", path.ToString(), partition->info.Name(),
-          partition->info.partition_id);
+  LogInfo("created partition table={} partition={} partition_id={}", path.ToString(),
+          partition->info.Name(), partition->info.partition_id);
   Status told = co_await options_.link->TellCreated(state()->FindTable(path), partition);
   LogUntold(told, path);
   co_return Status::OK();

@@ -8,7 +8,8 @@ namespace sluice::coordinator {
 namespace {
 
 // Set and delete; lists exist only in cluster settings.
-Status ApplyConfig(const Ddl::ConfigChange& change, std::map<std::string, std::string>* properties) {
+Status ApplyConfig(const Ddl::ConfigChange& change,
+                   std::map<std::string, std::string>* properties) {
   constexpr int32_t kSet = 0;
   constexpr int32_t kDelete = 1;
   if (change.op == kSet && change.value.has_value()) {
@@ -16,22 +17,26 @@ Status ApplyConfig(const Ddl::ConfigChange& change, std::map<std::string, std::s
   } else if (change.op == kDelete) {
     properties->erase(change.key);
   } else {
-    return Error(ErrorCode::kInvalidConfig, "only set and delete change a property key=", change.key, " op=", change.op);
+    return Error(ErrorCode::kInvalidConfig,
+                 "only set and delete change a property key=", change.key, " op=", change.op);
   }
   return Status::OK();
 }
 
 }  // namespace
 
-io::Task<Status> Ddl::CreateDatabase(std::string name, std::optional<std::string> json, bool ignore_if_exists) {
+io::Task<Status> Ddl::CreateDatabase(std::string name, std::optional<std::string> json,
+                                     bool ignore_if_exists) {
   if (const std::string problem = types::NameProblem(name, /*creating=*/true); !problem.empty()) {
-    co_return Error(ErrorCode::kInvalidDatabase, "invalid database name, ", problem, " database=", name);
+    co_return Error(ErrorCode::kInvalidDatabase, "invalid database name, ", problem,
+                    " database=", name);
   }
   types::DatabaseDescriptor descriptor;
   if (json.has_value() && !json->empty()) {
     auto parsed = types::DatabaseDescriptor::FromJson(*json);
     if (!parsed.ok()) {
-      co_return Error(ErrorCode::kInvalidDatabase, "database descriptor is broken: ", parsed.status().message());
+      co_return Error(ErrorCode::kInvalidDatabase,
+                      "database descriptor is broken: ", parsed.status().message());
     }
     descriptor = *std::move(parsed);
   }
@@ -49,7 +54,8 @@ io::Task<Status> Ddl::AlterDatabase(std::string name, std::vector<ConfigChange> 
   const auto database = state()->Database(name);
   if (!database.ok()) co_return ignore_if_not_exists ? Status::OK() : database.status();
   types::DatabaseDescriptor descriptor = (*database)->descriptor;
-  for (const ConfigChange& change : changes) CO_RETURN_NOT_OK(ApplyConfig(change, &descriptor.custom_properties));
+  for (const ConfigChange& change : changes)
+    CO_RETURN_NOT_OK(ApplyConfig(change, &descriptor.custom_properties));
   if (comment.has_value()) descriptor.comment = *comment;
   co_return options_.catalog->AlterDatabase(name, descriptor);
 }
@@ -59,16 +65,19 @@ io::Task<Status> Ddl::DropDatabase(std::string name, bool ignore_if_not_exists, 
   const auto database = state()->Database(name);
   if (!database.ok()) co_return ignore_if_not_exists ? Status::OK() : database.status();
   if (name == meta::kDefaultDatabase) {
-    co_return Error(ErrorCode::kUnknownServer, "the default database cannot be dropped database=", name);
+    co_return Error(ErrorCode::kUnknownServer,
+                    "the default database cannot be dropped database=", name);
   }
   DeleteIntent deletion;
-  for (const auto& [table_name, table] : (*database)->tables) AddDeletion(*table, nullptr, &deletion);
+  for (const auto& [table_name, table] : (*database)->tables)
+    AddDeletion(*table, nullptr, &deletion);
   std::optional<meta::DdlIntent> left;
   if (!(*database)->tables.empty()) left = DeletionOf({name, ""}, deletion);
   CO_ASSIGN_OR_RETURN(const int64_t intent, options_.catalog->DropDatabase(name, cascade, left));
   CRASH_POINT("ddl.drop-database.after-commit");
   LogInfo("dropped database={} tables={}", name, (*database)->tables.size());
-  for (const auto& [table_name, table] : (*database)->tables) options_.table_changed(table->info.table_id);
+  for (const auto& [table_name, table] : (*database)->tables)
+    options_.table_changed(table->info.table_id);
   if (intent != 0) co_await DeleteLeft(intent);
   co_return Status::OK();
 }

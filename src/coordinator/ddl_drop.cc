@@ -8,11 +8,13 @@
 
 namespace sluice::coordinator {
 
-void Ddl::AddDeletion(const meta::TableState& table, const meta::PartitionState* partition, DeleteIntent* out) const {
+void Ddl::AddDeletion(const meta::TableState& table, const meta::PartitionState* partition,
+                      DeleteIntent* out) const {
   for (const PlacedBucket& bucket : BucketsOf(table, partition)) {
     out->buckets.push_back({bucket.id, bucket.state.leader_epoch});
   }
-  if (partition == nullptr) out->folders.push_back(LocalPath(io::FolderOf(LakeOffsetsFolder(table.info))));
+  if (partition == nullptr)
+    out->folders.push_back(LocalPath(io::FolderOf(LakeOffsetsFolder(table.info))));
 }
 
 meta::DdlIntent Ddl::DeletionOf(const types::TablePath& path, const DeleteIntent& deletion) const {
@@ -36,17 +38,20 @@ io::Task<Status> Ddl::DropTable(types::TablePath path, bool ignore_if_not_exists
   co_return Status::OK();
 }
 
-io::Task<Status> Ddl::DropPartition(types::TablePath path, PartitionSpec spec, bool ignore_if_not_exists) {
+io::Task<Status> Ddl::DropPartition(types::TablePath path, PartitionSpec spec,
+                                    bool ignore_if_not_exists) {
   const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(path));
-  CO_ASSIGN_OR_RETURN(std::vector<std::string> values, PartitionValues(table->info, spec, /*creating=*/false));
+  CO_ASSIGN_OR_RETURN(std::vector<std::string> values,
+                      PartitionValues(table->info, spec, /*creating=*/false));
   const types::PartitionInfo named{.values = std::move(values)};
   const meta::PartitionState* partition = table->FindPartition(named.Name());
   if (partition == nullptr && ignore_if_not_exists) co_return Status::OK();
   DeleteIntent deletion;
   if (partition != nullptr) AddDeletion(*table, partition, &deletion);
   std::optional<meta::DdlIntent> left = DeletionOf(path, deletion);
-  CO_ASSIGN_OR_RETURN(const int64_t intent, options_.catalog->DropPartition(path, named.Name(), left));
+  CO_ASSIGN_OR_RETURN(const int64_t intent,
+                      options_.catalog->DropPartition(path, named.Name(), left));
   CRASH_POINT("ddl.drop-partition.after-commit");
   LogInfo("dropped partition table={} partition={}", path.ToString(), named.Name());
   co_await DeleteLeft(intent);

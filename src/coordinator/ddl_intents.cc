@@ -10,7 +10,9 @@ using Json = nlohmann::json;
 
 Status Broken(std::string_view kind) { return Corrupt("intent is broken kind=", kind); }
 
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 // The text under `key`, null when it is no string.
 const std::string* Text(const Json& json, const char* key) {
@@ -18,11 +20,12 @@ const std::string* Text(const Json& json, const char* key) {
   return json[key].get_ptr<const std::string*>();
 }
 
-void DiffOptions(const std::map<std::string, std::string>& from, const std::map<std::string, std::string>& to,
-                 std::vector<lake::LakeChange>* out) {
+void DiffOptions(const std::map<std::string, std::string>& from,
+                 const std::map<std::string, std::string>& to, std::vector<lake::LakeChange>* out) {
   for (const auto& [key, value] : to) {
     const auto old = from.find(key);
-    if (old == from.end() || old->second != value) out->push_back(lake::LakeChange::SetOption(key, value));
+    if (old == from.end() || old->second != value)
+      out->push_back(lake::LakeChange::SetOption(key, value));
   }
   for (const auto& [key, value] : from) {
     if (!to.contains(key)) out->push_back(lake::LakeChange::ResetOption(key));
@@ -38,7 +41,8 @@ std::string CreateIntent::ToJson() const {
 Result<CreateIntent> CreateIntent::FromJson(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   const std::string* descriptor = Text(json, "descriptor");
-  if (descriptor == nullptr || !json.contains("lake_existed") || !json["lake_existed"].is_boolean()) {
+  if (descriptor == nullptr || !json.contains("lake_existed") ||
+      !json["lake_existed"].is_boolean()) {
     return Broken(kKind);
   }
   CreateIntent intent;
@@ -54,7 +58,8 @@ std::string AlterIntent::ToJson() const {
 Result<AlterIntent> AlterIntent::FromJson(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   const std::string* descriptor = Text(json, "descriptor");
-  if (descriptor == nullptr || !json.contains("table_id") || !json["table_id"].is_number_integer()) {
+  if (descriptor == nullptr || !json.contains("table_id") ||
+      !json["table_id"].is_number_integer()) {
     return Broken(kKind);
   }
   AlterIntent intent;
@@ -66,21 +71,25 @@ Result<AlterIntent> AlterIntent::FromJson(std::string_view text) {
 std::string DeleteIntent::ToJson() const {
   Json list = Json::array();
   for (const StoppedBucket& bucket : buckets) {
-    list.push_back({bucket.id.table_id, bucket.id.partition_id.value_or(-1), bucket.id.bucket, bucket.leader_epoch});
+    list.push_back({bucket.id.table_id, bucket.id.partition_id.value_or(-1), bucket.id.bucket,
+                    bucket.leader_epoch});
   }
   return Dump({{"buckets", std::move(list)}, {"folders", folders}});
 }
 
 Result<DeleteIntent> DeleteIntent::FromJson(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("buckets") || !json.contains("folders")) return Broken(kKind);
+  if (!json.is_object() || !json.contains("buckets") || !json.contains("folders"))
+    return Broken(kKind);
   DeleteIntent intent;
   for (const Json& entry : json["buckets"]) {
-    const bool whole = entry.is_array() && entry.size() == 4 &&
-                       std::ranges::all_of(entry, [](const Json& part) { return part.is_number_integer(); });
+    const bool whole =
+        entry.is_array() && entry.size() == 4 &&
+        std::ranges::all_of(entry, [](const Json& part) { return part.is_number_integer(); });
     if (!whole) return Broken(kKind);
-    StoppedBucket bucket{.id = {.table_id = entry[0].get<int64_t>(), .bucket = entry[2].get<int32_t>()},
-                         .leader_epoch = entry[3].get<int32_t>()};
+    StoppedBucket bucket{
+        .id = {.table_id = entry[0].get<int64_t>(), .bucket = entry[2].get<int32_t>()},
+        .leader_epoch = entry[3].get<int32_t>()};
     if (entry[1].get<int64_t>() >= 0) bucket.id.partition_id = entry[1].get<int64_t>();
     intent.buckets.push_back(bucket);
   }
@@ -91,7 +100,8 @@ Result<DeleteIntent> DeleteIntent::FromJson(std::string_view text) {
   return intent;
 }
 
-std::vector<lake::LakeChange> LakeChanges(const types::TableDescriptor& from, const types::TableDescriptor& to) {
+std::vector<lake::LakeChange> LakeChanges(const types::TableDescriptor& from,
+                                          const types::TableDescriptor& to) {
   std::vector<lake::LakeChange> changes;
   for (size_t i = from.schema.columns.size(); i < to.schema.columns.size(); ++i) {
     changes.push_back(lake::LakeChange::AddColumn(to.schema.columns[i]));

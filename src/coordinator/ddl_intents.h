@@ -8,13 +8,15 @@
 
 namespace sluice::coordinator {
 
-// What DDL writes down before or with its first step, so that a restart can go on. Each is JSON in an intent's payload.
+// What DDL writes down before or with its first step, so that a restart can go on. Each is JSON in
+// an intent's payload.
 
 /// A table that is to be created in the lake, then in the catalog.
 struct CreateIntent {
   static constexpr char kKind[] = "create_table";
   types::TableDescriptor descriptor;  ///< Complete.
-  bool lake_existed = false;          ///< The lake had a table of that name before; undoing leaves it alone.
+  bool lake_existed =
+      false;  ///< The lake had a table of that name before; undoing leaves it alone.
 
   std::string ToJson() const;
   static Result<CreateIntent> FromJson(std::string_view json);
@@ -41,6 +43,7 @@ struct DeleteIntent {
 };
 
 /// What the lake must change when a table's descriptor does: columns at the end, options.
-std::vector<lake::LakeChange> LakeChanges(const types::TableDescriptor& from, const types::TableDescriptor& to);
+std::vector<lake::LakeChange> LakeChanges(const types::TableDescriptor& from,
+                                          const types::TableDescriptor& to);
 
 }  // namespace sluice::coordinator

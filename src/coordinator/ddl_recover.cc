@@ -39,8 +39,8 @@ io::Task<Status> Ddl::Recover() {
     meta::DdlIntent half_done = intent;
     Status settled = co_await RecoverOne(std::move(half_done));
     if (settled.ok()) continue;
-    LogWarn("a half-done change cannot be finished yet kind={} table={} cause={}", intent.kind, intent.path.ToString(),
-            settled.ToString());
+    LogWarn("a half-done change cannot be finished yet kind={} table={} cause={}", intent.kind,
+            intent.path.ToString(), settled.ToString());
     if (first.ok()) first = settled;
   }
   co_return first;
@@ -72,7 +72,8 @@ io::Task<Status> Ddl::RecoverCreate(meta::DdlIntent intent) {
   const types::TablePath path = intent.path;
   Status why = co_await UndoCreate(std::move(intent), std::move(finished));
   const meta::CatalogStatePtr after = state();
-  const bool undone = std::ranges::find(after->intents, intent_id, &meta::DdlIntent::id) == after->intents.end();
+  const bool undone =
+      std::ranges::find(after->intents, intent_id, &meta::DdlIntent::id) == after->intents.end();
   if (!undone) co_return why;
   LogInfo("undid a half-done CREATE TABLE table={} cause={}", path.ToString(), why.ToString());
   co_return Status::OK();
@@ -86,8 +87,10 @@ io::Task<Status> Ddl::RecoverAlter(meta::DdlIntent intent) {
     LogInfo("finished a half-done ALTER TABLE table={}", path.ToString());
     co_return finished;
   }
-  if (!LakeRefused(finished)) co_return finished;  // A lake that could not be asked: the next start tries again.
-  LogInfo("gave up a half-done ALTER TABLE table={} cause={}", path.ToString(), finished.ToString());
+  if (!LakeRefused(finished))
+    co_return finished;  // A lake that could not be asked: the next start tries again.
+  LogInfo("gave up a half-done ALTER TABLE table={} cause={}", path.ToString(),
+          finished.ToString());
   co_return options_.catalog->RemoveIntent(intent_id);
 }
 

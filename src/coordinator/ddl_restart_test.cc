@@ -34,7 +34,9 @@ const std::vector<std::function<Status(Harness&)>>& Script() {
       [](Harness& h) { return h.DropPartition(kParts, {{"name", "a"}}, true); },
       [](Harness& h) { return h.CreateDatabase("gone", true); },
       [](Harness& h) {
-        return h.state()->FindDatabase("gone") == nullptr ? Status::OK() : h.CreateTable({"gone", "t"}, LogTable(), true);
+        return h.state()->FindDatabase("gone") == nullptr
+                   ? Status::OK()
+                   : h.CreateTable({"gone", "t"}, LogTable(), true);
       },
       [](Harness& h) { return h.DropDatabase("gone", true, true); },
       [](Harness& h) { return h.CreateTable({"db", "short"}, LogTable(), true); },
@@ -50,9 +52,8 @@ void ExpectWhole(Harness& h, const std::string& when) {
   EXPECT_TRUE(state->intents.empty());
   std::set<types::BucketId> buckets;
   for (const auto& [table_id, table] : state->tables_by_id) {
-    table->ForEachBucket([&](const types::BucketId& id, const meta::PartitionState*, const meta::BucketState&) {
-      buckets.insert(id);
-    });
+    table->ForEachBucket([&](const types::BucketId& id, const meta::PartitionState*,
+                             const meta::BucketState&) { buckets.insert(id); });
     const types::TableDescriptor& descriptor = table->info.descriptor;
     ASSERT_TRUE(h.tablet->tables.contains(table_id)) << table->info.path;
     EXPECT_EQ(h.tablet->tables.at(table_id).ToJson(), descriptor.ToJson());
@@ -105,8 +106,8 @@ TEST_F(DdlRestartTest, TheScriptPassesEveryCrashPoint) {
   EXPECT_GE(passed.size(), 9u);
 }
 
-// The machine stops at the n-th pass of a crash point; after the restart everything is whole, and going on from the
-// interrupted step leads to the same end.
+// The machine stops at the n-th pass of a crash point; after the restart everything is whole, and
+// going on from the interrupted step leads to the same end.
 TEST_F(DdlRestartTest, AStopAtAnyCrashPointLeavesBothSidesOrNeither) {
   for (const std::string& point : DdlCrashPoints()) {
     for (int pass = 1; pass <= 4; ++pass) {

@@ -6,7 +6,8 @@ namespace sluice::coordinator {
 
 std::string LakeOffsetsFolder(const types::TableInfo& table) {
   const std::string name = table.path.table + "-" + std::to_string(table.table_id);
-  return io::JoinPath(table.remote_data_dir, "lake/" + table.path.database + "/" + name + "/metadata");
+  return io::JoinPath(table.remote_data_dir,
+                      "lake/" + table.path.database + "/" + name + "/metadata");
 }
 
 std::string LocalPath(const std::string& path) {

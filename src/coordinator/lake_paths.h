@@ -5,7 +5,8 @@
 
 namespace sluice::coordinator {
 
-/// Folder of a table's lake offsets files: {remote data dir}/lake/{db}/{table}-{id}/metadata (reference 6.2).
+/// Folder of a table's lake offsets files: {remote data dir}/lake/{db}/{table}-{id}/metadata
+/// (reference 6.2).
 std::string LakeOffsetsFolder(const types::TableInfo& table);
 
 /// A path as our file system takes it: without "file:" and the slashes of an empty host.

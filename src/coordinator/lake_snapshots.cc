@@ -1,9 +1,8 @@
-#include "coordinator/lake_snapshots_internal.h"
-
 #include <set>
 
 #include "base/log.h"
 #include "coordinator/lake_paths.h"
+#include "coordinator/lake_snapshots_internal.h"
 #include "io/crash_point.h"
 #include "meta/lake_offsets.h"
 #include "wire/frame.h"
@@ -19,11 +18,11 @@ meta::PartitionBucket BucketOf(const Entry& entry) {
   return bucket;
 }
 
-// The offsets that a request names, on top of `previous`. A partition may have been dropped while it was tiered: its
-// bucket is left out, since nobody reads it by this offset any more.
+// The offsets that a request names, on top of `previous`. A partition may have been dropped while
+// it was tiered: its bucket is left out, since nobody reads it by this offset any more.
 template <typename Entries>
-Result<meta::BucketOffsets> MergeOffsets(const meta::TableState& table, meta::BucketOffsets previous,
-                                         const Entries& entries) {
+Result<meta::BucketOffsets> MergeOffsets(const meta::TableState& table,
+                                         meta::BucketOffsets previous, const Entries& entries) {
   for (const auto& entry : entries) {
     const meta::PartitionBucket bucket = BucketOf(entry);
     if (table.partitioned() != bucket.partition_id.has_value() || bucket.bucket < 0 ||
@@ -31,9 +30,11 @@ Result<meta::BucketOffsets> MergeOffsets(const meta::TableState& table, meta::Bu
       return Error(ErrorCode::kUnknownTableOrBucket, "no such bucket table=", table.info.path,
                    " bucket=", bucket.bucket);
     }
-    if (entry.has_log_end_offset() && entry.log_end_offset() >= 0) previous[bucket] = entry.log_end_offset();
+    if (entry.has_log_end_offset() && entry.log_end_offset() >= 0)
+      previous[bucket] = entry.log_end_offset();
   }
-  std::erase_if(previous, [&](const auto& offset) { return table.FindBucket(offset.first) == nullptr; });
+  std::erase_if(previous,
+                [&](const auto& offset) { return table.FindBucket(offset.first) == nullptr; });
   return previous;
 }
 
@@ -57,14 +58,18 @@ io::Task<Result<wire::PrepareLakeTableSnapshotResponse>> LakeSnapshots::Prepare(
   co_return response;
 }
 
-io::Task<Result<std::string>> LakeSnapshots::PrepareTable(wire::PbTableOffsets request, bool ignore_previous) {
-  CO_ASSIGN_OR_RETURN(const meta::TablePtr table, options_.catalog->state()->Table(request.table_id()));
+io::Task<Result<std::string>> LakeSnapshots::PrepareTable(wire::PbTableOffsets request,
+                                                          bool ignore_previous) {
+  CO_ASSIGN_OR_RETURN(const meta::TablePtr table,
+                      options_.catalog->state()->Table(request.table_id()));
   meta::BucketOffsets previous = ignore_previous ? meta::BucketOffsets() : LatestOffsets(*table);
-  CO_ASSIGN_OR_RETURN(meta::BucketOffsets offsets, MergeOffsets(*table, std::move(previous), request.bucket_offsets()));
+  CO_ASSIGN_OR_RETURN(meta::BucketOffsets offsets,
+                      MergeOffsets(*table, std::move(previous), request.bucket_offsets()));
   co_return co_await WriteOffsets(table, std::move(offsets));
 }
 
-io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table, meta::BucketOffsets offsets) {
+io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table,
+                                                          meta::BucketOffsets offsets) {
   const std::string folder = LakeOffsetsFolder(table->info);
   const std::string path = io::JoinPath(folder, options_.random->Uuid() + ".offsets");
   std::string text = meta::LakeOffsetsToJson(table->info.table_id, offsets);
@@ -75,24 +80,26 @@ io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table, 
   };
   Status written = co_await options_.pool->Run(*options_.loop, std::move(write));
   if (!written.ok()) {
-    co_return Error(ErrorCode::kStorage, "cannot write lake offsets path=", path, " cause=", written.ToString());
+    co_return Error(ErrorCode::kStorage, "cannot write lake offsets path=", path,
+                    " cause=", written.ToString());
   }
   CRASH_POINT("lake.prepare.after-file");
   co_return path;
 }
 
-io::Task<Result<std::shared_ptr<const meta::BucketOffsets>>> LakeSnapshots::ReadOffsets(meta::TablePtr table,
-                                                                                        std::string path) {
+io::Task<Result<std::shared_ptr<const meta::BucketOffsets>>> LakeSnapshots::ReadOffsets(
+    meta::TablePtr table, std::string path) {
   io::FileSystem* files = options_.files;
   auto read = [files, path] { return files->ReadFile(LocalPath(path)); };
   auto text = co_await options_.pool->Run(*options_.loop, std::move(read));
   if (!text.ok()) {
-    co_return Error(ErrorCode::kStorage, "cannot read lake offsets path=", path, " cause=", text.status().ToString());
+    co_return Error(ErrorCode::kStorage, "cannot read lake offsets path=", path,
+                    " cause=", text.status().ToString());
   }
   CO_ASSIGN_OR_RETURN(meta::LakeOffsetsDocument document, meta::LakeOffsetsFromJson(*text));
   if (document.table_id != table->info.table_id) {
-    co_return Corrupt("lake offsets are of another table path=", path, " table_id=", document.table_id,
-                      " expected=", table->info.table_id);
+    co_return Corrupt("lake offsets are of another table path=", path,
+                      " table_id=", document.table_id, " expected=", table->info.table_id);
   }
   co_return std::make_shared<const meta::BucketOffsets>(std::move(document.offsets));
 }
@@ -103,7 +110,8 @@ io::Task<Result<wire::CommitLakeTableSnapshotResponse>> LakeSnapshots::Commit(
   std::map<int64_t, Timestamps> timestamps;
   for (const wire::PbLakeTableSnapshotInfo& info : request.tables_req()) {
     for (const auto& bucket : info.buckets_req()) {
-      if (bucket.has_max_timestamp()) timestamps[info.table_id()][BucketOf(bucket)] = bucket.max_timestamp();
+      if (bucket.has_max_timestamp())
+        timestamps[info.table_id()][BucketOf(bucket)] = bucket.max_timestamp();
     }
   }
   std::set<int64_t> by_path;
@@ -124,11 +132,14 @@ io::Task<Result<wire::CommitLakeTableSnapshotResponse>> LakeSnapshots::Commit(
   co_return response;
 }
 
-io::Task<Status> LakeSnapshots::CommitByPath(wire::PbLakeTableSnapshotMetadata metadata, Timestamps timestamps) {
-  CO_ASSIGN_OR_RETURN(const meta::TablePtr table, options_.catalog->state()->Table(metadata.table_id()));
-  meta::LakeSnapshot snapshot{.snapshot_id = metadata.snapshot_id(),
-                              .tiered_offsets_path = metadata.tiered_bucket_offsets_file_path(),
-                              .readable_offsets_path = metadata.readable_bucket_offsets_file_path()};
+io::Task<Status> LakeSnapshots::CommitByPath(wire::PbLakeTableSnapshotMetadata metadata,
+                                             Timestamps timestamps) {
+  CO_ASSIGN_OR_RETURN(const meta::TablePtr table,
+                      options_.catalog->state()->Table(metadata.table_id()));
+  meta::LakeSnapshot snapshot{
+      .snapshot_id = metadata.snapshot_id(),
+      .tiered_offsets_path = metadata.tiered_bucket_offsets_file_path(),
+      .readable_offsets_path = metadata.readable_bucket_offsets_file_path()};
   auto tiered = co_await ReadOffsets(table, snapshot.tiered_offsets_path);
   CO_RETURN_NOT_OK(tiered);
   snapshot.tiered = *tiered;
@@ -145,12 +156,15 @@ io::Task<Status> LakeSnapshots::CommitByPath(wire::PbLakeTableSnapshotMetadata m
 }
 
 io::Task<Status> LakeSnapshots::CommitInline(wire::PbLakeTableSnapshotInfo info) {
-  CO_ASSIGN_OR_RETURN(const meta::TablePtr table, options_.catalog->state()->Table(info.table_id()));
-  CO_ASSIGN_OR_RETURN(meta::BucketOffsets offsets, MergeOffsets(*table, LatestOffsets(*table), info.buckets_req()));
+  CO_ASSIGN_OR_RETURN(const meta::TablePtr table,
+                      options_.catalog->state()->Table(info.table_id()));
+  CO_ASSIGN_OR_RETURN(meta::BucketOffsets offsets,
+                      MergeOffsets(*table, LatestOffsets(*table), info.buckets_req()));
   auto path = co_await WriteOffsets(table, offsets);
   CO_RETURN_NOT_OK(path);
-  meta::LakeSnapshot snapshot{
-      .snapshot_id = info.snapshot_id(), .tiered_offsets_path = *path, .readable_offsets_path = *path};
+  meta::LakeSnapshot snapshot{.snapshot_id = info.snapshot_id(),
+                              .tiered_offsets_path = *path,
+                              .readable_offsets_path = *path};
   snapshot.tiered = std::make_shared<const meta::BucketOffsets>(std::move(offsets));
   snapshot.readable = snapshot.tiered;
   Timestamps timestamps;
@@ -161,22 +175,27 @@ io::Task<Status> LakeSnapshots::CommitInline(wire::PbLakeTableSnapshotInfo info)
 }
 
 io::Task<Status> LakeSnapshots::Record(meta::TablePtr table, meta::LakeSnapshot snapshot,
-                                       std::optional<int64_t> earliest_to_keep, Timestamps timestamps) {
+                                       std::optional<int64_t> earliest_to_keep,
+                                       Timestamps timestamps) {
   const int64_t table_id = table->info.table_id;
   // The file was read on the pool: look at the table as it is now.
   CO_ASSIGN_OR_RETURN(const meta::TablePtr now, options_.catalog->state()->Table(table_id));
   const meta::LakeSnapshot* latest = now->LatestLakeSnapshot();
   const bool known = now->FindLakeSnapshot(snapshot.snapshot_id) != nullptr;
   if (latest != nullptr && snapshot.snapshot_id < latest->snapshot_id && !known) {
-    co_return Error(ErrorCode::kInvalidUpdateVersion, "a newer lake snapshot is recorded table=", now->info.path,
+    co_return Error(ErrorCode::kInvalidUpdateVersion,
+                    "a newer lake snapshot is recorded table=", now->info.path,
                     " snapshot_id=", snapshot.snapshot_id, " newest=", latest->snapshot_id);
   }
   const bool newest = latest == nullptr || snapshot.snapshot_id >= latest->snapshot_id;
-  if (!newest && !earliest_to_keep.has_value()) earliest_to_keep = -1;  // An older one cannot replace a newer.
-  CO_ASSIGN_OR_RETURN(auto forgotten, options_.catalog->RecordLakeSnapshot(table_id, snapshot, earliest_to_keep));
+  if (!newest && !earliest_to_keep.has_value())
+    earliest_to_keep = -1;  // An older one cannot replace a newer.
+  CO_ASSIGN_OR_RETURN(auto forgotten,
+                      options_.catalog->RecordLakeSnapshot(table_id, snapshot, earliest_to_keep));
   CRASH_POINT("lake.commit.after-record");
   if (newest) {
-    Status told = co_await options_.link->TellLakeSnapshot(table_id, std::move(snapshot), std::move(timestamps));
+    Status told = co_await options_.link->TellLakeSnapshot(table_id, std::move(snapshot),
+                                                           std::move(timestamps));
     // The offsets only bound what a log may expire; the next commit tells them again.
     LogIfError(told, "telling lake offsets to a tablet server");
   }
@@ -186,31 +205,35 @@ io::Task<Status> LakeSnapshots::Record(meta::TablePtr table, meta::LakeSnapshot 
 
 namespace {
 
-// Offsets files of rounds that never committed are removed once a newer commit is this much younger. Until then a lake
-// snapshot that the coordinator has not heard of may name them.
+// Offsets files of rounds that never committed are removed once a newer commit is this much
+// younger. Until then a lake snapshot that the coordinator has not heard of may name them.
 constexpr int64_t kOrphanAgeMs = 3600 * 1000;
 
 // Remove `paths`, and what lies in `folder` for so long that no round can mean it any more.
-Status RemoveOffsetsFiles(io::FileSystem& files, const std::set<std::string>& paths, const std::string& folder,
-                          const std::set<std::string>& kept, const std::string& newest) {
+Status RemoveOffsetsFiles(io::FileSystem& files, const std::set<std::string>& paths,
+                          const std::string& folder, const std::set<std::string>& kept,
+                          const std::string& newest) {
   for (const std::string& path : paths) {
     const Status removed = files.Remove(path);
     if (!removed.ok() && !io::IsNotFound(removed)) return removed;
   }
   const auto now = files.Stat(newest);
   const auto entries = files.List(folder);
-  if (!now.ok() || !entries.ok()) return Status::OK();  // The files are elsewhere, as after a change of the remote folder.
+  if (!now.ok() || !entries.ok())
+    return Status::OK();  // The files are elsewhere, as after a change of the remote folder.
   for (const io::FileSystem::Entry& entry : *entries) {
     const std::string path = io::JoinPath(folder, entry.name);
     const bool old = entry.modified_ms + kOrphanAgeMs < now->modified_ms;
-    if (old && entry.name.ends_with(".offsets") && !kept.contains(path)) RETURN_NOT_OK(files.Remove(path));
+    if (old && entry.name.ends_with(".offsets") && !kept.contains(path))
+      RETURN_NOT_OK(files.Remove(path));
   }
   return Status::OK();
 }
 
 }  // namespace
 
-io::Task<void> LakeSnapshots::RemoveFiles(std::vector<meta::LakeSnapshot> forgotten, int64_t table_id) {
+io::Task<void> LakeSnapshots::RemoveFiles(std::vector<meta::LakeSnapshot> forgotten,
+                                          int64_t table_id) {
   const meta::TablePtr table = options_.catalog->state()->FindTable(table_id);
   if (table == nullptr) co_return;  // Dropped, and its folder with it.
   std::set<std::string> kept;
@@ -223,7 +246,8 @@ io::Task<void> LakeSnapshots::RemoveFiles(std::vector<meta::LakeSnapshot> forgot
     paths.insert(LocalPath(snapshot.tiered_offsets_path));
     paths.insert(LocalPath(snapshot.readable_offsets_path));
   }
-  std::erase_if(paths, [&](const std::string& path) { return path.empty() || kept.contains(path); });
+  std::erase_if(paths,
+                [&](const std::string& path) { return path.empty() || kept.contains(path); });
   io::FileSystem* files = options_.files;
   auto remove = [files, paths, kept, folder = LocalPath(LakeOffsetsFolder(table->info)),
                  newest = LocalPath(table->LatestLakeSnapshot()->tiered_offsets_path)] {

@@ -21,7 +21,8 @@ class LakeTieringTest : public testing::Test {
   }
 
   wire::LakeTieringHeartbeatResponse Heartbeat(const wire::LakeTieringHeartbeatRequest& request) {
-    auto response = h_.Call<wire::LakeTieringHeartbeatResponse>(ApiKey::kLakeTieringHeartbeat, request);
+    auto response =
+        h_.Call<wire::LakeTieringHeartbeatResponse>(ApiKey::kLakeTieringHeartbeat, request);
     EXPECT_OK(response);
     return response.ValueOr(wire::LakeTieringHeartbeatResponse());
   }
@@ -34,7 +35,8 @@ class LakeTieringTest : public testing::Test {
     return response.tiering_table();
   }
   std::optional<wire::PbLakeTieringTableInfo> AskWithin(std::chrono::milliseconds span) {
-    for (auto waited = std::chrono::milliseconds(0); waited < span; waited += std::chrono::milliseconds(100)) {
+    for (auto waited = std::chrono::milliseconds(0); waited < span;
+         waited += std::chrono::milliseconds(100)) {
       if (auto table = Ask()) return table;
       h_.world.RunFor(std::chrono::milliseconds(100));
     }
@@ -55,7 +57,8 @@ class LakeTieringTest : public testing::Test {
     EXPECT_FALSE(response.finished_table_resp(0).has_error());
   }
 
-  wire::PbPrepareLakeTableRespForTable Prepare(const std::map<int32_t, int64_t>& offsets, bool ignore_previous = false) {
+  wire::PbPrepareLakeTableRespForTable Prepare(const std::map<int32_t, int64_t>& offsets,
+                                               bool ignore_previous = false) {
     wire::PrepareLakeTableSnapshotRequest request;
     request.set_ignore_previous_table_offsets(ignore_previous);
     auto* table = request.add_bucket_offsets();
@@ -66,13 +69,15 @@ class LakeTieringTest : public testing::Test {
       entry->set_bucket_id(bucket);
       entry->set_log_end_offset(offset);
     }
-    auto response = h_.Call<wire::PrepareLakeTableSnapshotResponse>(ApiKey::kPrepareLakeTableSnapshot, request);
+    auto response =
+        h_.Call<wire::PrepareLakeTableSnapshotResponse>(ApiKey::kPrepareLakeTableSnapshot, request);
     EXPECT_OK(response);
     EXPECT_EQ(response->prepare_lake_table_resp_size(), 1);
     EXPECT_EQ(response->prepare_lake_table_resp(0).table_id(), table_id_);
     return response->prepare_lake_table_resp(0);
   }
-  Status Commit(int64_t snapshot_id, const std::string& path, bool readable, std::optional<int64_t> keep = std::nullopt) {
+  Status Commit(int64_t snapshot_id, const std::string& path, bool readable,
+                std::optional<int64_t> keep = std::nullopt) {
     wire::CommitLakeTableSnapshotRequest request;
     auto* metadata = request.add_lake_table_snapshot_metadata();
     metadata->set_table_id(table_id_);
@@ -86,8 +91,8 @@ class LakeTieringTest : public testing::Test {
     return OnlyStatus(request);
   }
   Status OnlyStatus(const wire::CommitLakeTableSnapshotRequest& request) {
-    ASSIGN_OR_RAISE(const auto response,
-                    h_.Call<wire::CommitLakeTableSnapshotResponse>(ApiKey::kCommitLakeTableSnapshot, request));
+    ASSIGN_OR_RAISE(const auto response, h_.Call<wire::CommitLakeTableSnapshotResponse>(
+                                             ApiKey::kCommitLakeTableSnapshot, request));
     EXPECT_EQ(response.table_resp_size(), 1);
     EXPECT_EQ(response.table_resp(0).table_id(), table_id_);
     return wire::ErrorOf(response.table_resp(0));
@@ -101,7 +106,8 @@ class LakeTieringTest : public testing::Test {
   }
   static std::map<int32_t, int64_t> OffsetsOf(const wire::GetLakeSnapshotResponse& response) {
     std::map<int32_t, int64_t> offsets;
-    for (const auto& bucket : response.bucket_snapshots()) offsets[bucket.bucket_id()] = bucket.log_offset();
+    for (const auto& bucket : response.bucket_snapshots())
+      offsets[bucket.bucket_id()] = bucket.log_offset();
     return offsets;
   }
 
@@ -196,10 +202,12 @@ TEST_F(LakeTieringTest, PrepareWritesAFileOfMergedOffsets) {
   const auto first = Prepare({{1, 10}});
   ASSERT_FALSE(first.has_error_code());
   const std::string folder = "/remote/lake/fluss/t-" + std::to_string(table_id_) + "/metadata/";
-  EXPECT_TRUE(first.lake_table_offsets_path().starts_with(folder)) << first.lake_table_offsets_path();
+  EXPECT_TRUE(first.lake_table_offsets_path().starts_with(folder))
+      << first.lake_table_offsets_path();
   EXPECT_TRUE(first.lake_table_offsets_path().ends_with(".offsets"));
   ASSERT_OK_AND_ASSIGN(const auto text, h_.files.ReadFile(first.lake_table_offsets_path()));
-  EXPECT_EQ(text, R"({"bucket_offsets":[-1,10],"table_id":)" + std::to_string(table_id_) + R"(,"version":1})");
+  EXPECT_EQ(text, R"({"bucket_offsets":[-1,10],"table_id":)" + std::to_string(table_id_) +
+                      R"(,"version":1})");
   ASSERT_OK(Commit(1, first.lake_table_offsets_path(), true));
   const auto second = Prepare({{0, 3}});
   ASSERT_OK_AND_ASSIGN(const auto merged, h_.files.ReadFile(second.lake_table_offsets_path()));

@@ -5,11 +5,14 @@
 
 namespace sluice::coordinator {
 
-inline types::TablePath PathOf(const wire::PbTablePath& path) { return {path.database_name(), path.table_name()}; }
+inline types::TablePath PathOf(const wire::PbTablePath& path) {
+  return {path.database_name(), path.table_name()};
+}
 
 inline PartitionSpec SpecOf(const wire::PbPartitionSpec& spec) {
   PartitionSpec pairs;
-  for (const wire::PbKeyValue& pair : spec.partition_key_values()) pairs.emplace_back(pair.key(), pair.value());
+  for (const wire::PbKeyValue& pair : spec.partition_key_values())
+    pairs.emplace_back(pair.key(), pair.value());
   return pairs;
 }
 

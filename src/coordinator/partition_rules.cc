@@ -15,8 +15,10 @@ Status Invalid(std::string_view what, const types::TableInfo& table, std::string
   return Error(ErrorCode::kPartitionSpecInvalid, what, " table=", table.path, " value=", name);
 }
 
-// The text must be the one that writers would make of the value, or two partitions could hold the same.
-Status CheckValue(const types::TableInfo& table, const std::string& column, const std::string& text) {
+// The text must be the one that writers would make of the value, or two partitions could hold the
+// same.
+Status CheckValue(const types::TableInfo& table, const std::string& column,
+                  const std::string& text) {
   if (const std::string problem = types::NameProblem(text, /*creating=*/true); !problem.empty()) {
     return Invalid("invalid partition value, " + problem + ",", table, text);
   }
@@ -27,7 +29,8 @@ Status CheckValue(const types::TableInfo& table, const std::string& column, cons
   const auto value = types::PartitionValue(type, text);
   if (!value.ok()) return Invalid("not a value of type " + type.ToString(), table, text);
   const auto canonical = types::PartitionText(type, **value, 0);
-  if (!canonical.ok() || *canonical != text) return Invalid("not the text form of " + type.ToString(), table, text);
+  if (!canonical.ok() || *canonical != text)
+    return Invalid("not the text form of " + type.ToString(), table, text);
   return Status::OK();
 }
 
@@ -36,17 +39,20 @@ Status CheckValue(const types::TableInfo& table, const std::string& column, cons
 Result<std::map<std::string, std::string>> PartialPartitionSpec(const types::TableInfo& table,
                                                                 const PartitionSpec& spec) {
   const auto& keys = table.descriptor.partition_keys;
-  if (keys.empty()) return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned table=", table.path);
+  if (keys.empty())
+    return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned table=", table.path);
   std::map<std::string, std::string> values;
   for (const auto& [column, text] : spec) {
-    if (std::ranges::find(keys, column) == keys.end()) return Invalid("not a partition column", table, column);
-    if (!values.emplace(column, text).second) return Invalid("partition column repeats", table, column);
+    if (std::ranges::find(keys, column) == keys.end())
+      return Invalid("not a partition column", table, column);
+    if (!values.emplace(column, text).second)
+      return Invalid("partition column repeats", table, column);
   }
   return values;
 }
 
-Result<std::vector<std::string>> PartitionValues(const types::TableInfo& table, const PartitionSpec& spec,
-                                                 bool creating) {
+Result<std::vector<std::string>> PartitionValues(const types::TableInfo& table,
+                                                 const PartitionSpec& spec, bool creating) {
   ASSIGN_OR_RAISE(const auto given, PartialPartitionSpec(table, spec));
   std::vector<std::string> values;
   for (const std::string& column : table.descriptor.partition_keys) {

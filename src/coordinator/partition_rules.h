@@ -11,10 +11,11 @@ namespace sluice::coordinator {
 using PartitionSpec = std::vector<std::pair<std::string, std::string>>;
 
 /// Values of a full spec in partition-key order.
-/// Errors: kTableNotPartitioned; kPartitionSpecInvalid when a column is missing, repeated or unknown, or a value is no
-/// name or not the text form of its column's type (checked only when `creating`).
-Result<std::vector<std::string>> PartitionValues(const types::TableInfo& table, const PartitionSpec& spec,
-                                                 bool creating);
+/// Errors: kTableNotPartitioned; kPartitionSpecInvalid when a column is missing, repeated or
+/// unknown, or a value is no name or not the text form of its column's type (checked only when
+/// `creating`).
+Result<std::vector<std::string>> PartitionValues(const types::TableInfo& table,
+                                                 const PartitionSpec& spec, bool creating);
 
 /// Check a spec that may name only some of the columns, and return column → value.
 /// Errors: kTableNotPartitioned, kPartitionSpecInvalid.

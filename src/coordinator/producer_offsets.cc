@@ -1,6 +1,5 @@
-#include "coordinator/producer_offsets_internal.h"
-
 #include "base/bytes.h"
+#include "coordinator/producer_offsets_internal.h"
 #include "wire/frame.h"
 
 namespace sluice::coordinator {
@@ -13,7 +12,8 @@ constexpr size_t kIdBytesMax = 1000;
 // Ids are free text, keys are not.
 Result<std::string> KeyOf(const std::string& producer_id) {
   if (producer_id.empty() || producer_id.size() > kIdBytesMax) {
-    return Error(ErrorCode::kInvalidProducerId, "producer id is empty or too long size_bytes=", producer_id.size());
+    return Error(ErrorCode::kInvalidProducerId,
+                 "producer id is empty or too long size_bytes=", producer_id.size());
   }
   return ToHex(producer_id);
 }
@@ -21,7 +21,8 @@ Result<std::string> KeyOf(const std::string& producer_id) {
 }  // namespace
 
 // Format of the stored value: a GetProducerOffsetsResponse.
-Result<wire::GetProducerOffsetsResponse> ProducerOffsets::Get(const wire::GetProducerOffsetsRequest& request) {
+Result<wire::GetProducerOffsetsResponse> ProducerOffsets::Get(
+    const wire::GetProducerOffsetsRequest& request) {
   ASSIGN_OR_RAISE(const std::string key, KeyOf(request.producer_id()));
   ASSIGN_OR_RAISE(const auto stored, catalog_.GetValue(kArea, key));
   if (!stored.has_value()) return wire::GetProducerOffsetsResponse();

@@ -7,16 +7,19 @@
 
 namespace sluice::coordinator {
 
-/// Offsets that a sink wrote down under its id, to recover from (REGISTER / GET / DELETE_PRODUCER_OFFSETS).
+/// Offsets that a sink wrote down under its id, to recover from (REGISTER / GET /
+/// DELETE_PRODUCER_OFFSETS).
 ///
-/// Held among the catalog's small values with a time to live. Errors: kInvalidProducerId for an empty id.
+/// Held among the catalog's small values with a time to live. Errors: kInvalidProducerId for an
+/// empty id.
 class ProducerOffsets {
  public:
   ProducerOffsets(meta::Catalog& catalog, io::Clock& clock, int64_t ttl_ms)
       : catalog_(catalog), clock_(clock), ttl_ms_(ttl_ms) {}
 
   /// What was registered first stays (result 1) until it is deleted or its time is over.
-  Result<wire::RegisterProducerOffsetsResponse> Register(const wire::RegisterProducerOffsetsRequest& request);
+  Result<wire::RegisterProducerOffsetsResponse> Register(
+      const wire::RegisterProducerOffsetsRequest& request);
   /// Empty when nothing is registered.
   Result<wire::GetProducerOffsetsResponse> Get(const wire::GetProducerOffsetsRequest& request);
   Status Delete(const wire::DeleteProducerOffsetsRequest& request);

@@ -14,8 +14,8 @@ constexpr int64_t kDefaultFreshnessMs = 3 * 60 * 1000;
 using Kind = TableOption::Kind;
 
 // Left out, so refused with kInvalidConfig until something here acts on them: table.log.local-ttl,
-// table.auto-partition.time-format, table.datalake.historical-partition.enabled, table.statistics.columns,
-// and what only the 1.0.0 clients know.
+// table.auto-partition.time-format, table.datalake.historical-partition.enabled,
+// table.statistics.columns, and what only the 1.0.0 clients know.
 const std::vector<TableOption>& Options() {
   static const std::vector<TableOption> options = {
       {"table.replication.factor", Kind::kInteger, false},
@@ -29,7 +29,10 @@ const std::vector<TableOption>& Options() {
       {"table.kv.standby-replica.enabled", Kind::kBoolean, true},
       {"table.auto-partition.enabled", Kind::kBoolean, true},
       {"table.auto-partition.key", Kind::kText, false},
-      {"table.auto-partition.time-unit", Kind::kChoice, false, {"YEAR", "QUARTER", "MONTH", "DAY", "HOUR"}},
+      {"table.auto-partition.time-unit",
+       Kind::kChoice,
+       false,
+       {"YEAR", "QUARTER", "MONTH", "DAY", "HOUR"}},
       {"table.auto-partition.time-zone", Kind::kText, false},
       {"table.auto-partition.num-precreate", Kind::kInteger, true},
       {"table.auto-partition.num-retention", Kind::kInteger, true},
@@ -52,13 +55,38 @@ struct DurationUnit {
   double ms;
 };
 constexpr DurationUnit kUnits[] = {
-    {"", 1},          {"ms", 1},         {"milli", 1},      {"millis", 1},        {"millisecond", 1},
-    {"milliseconds", 1}, {"s", 1e3},     {"sec", 1e3},      {"secs", 1e3},        {"second", 1e3},
-    {"seconds", 1e3}, {"min", 6e4},      {"m", 6e4},        {"minute", 6e4},      {"minutes", 6e4},
-    {"h", 3.6e6},     {"hour", 3.6e6},   {"hours", 3.6e6},  {"d", 8.64e7},        {"day", 8.64e7},
-    {"days", 8.64e7}, {"ns", 1e-6},      {"nano", 1e-6},    {"nanos", 1e-6},      {"nanosecond", 1e-6},
-    {"nanoseconds", 1e-6}, {"us", 1e-3}, {"µs", 1e-3},      {"micro", 1e-3},      {"micros", 1e-3},
-    {"microsecond", 1e-3}, {"microseconds", 1e-3},
+    {"", 1},
+    {"ms", 1},
+    {"milli", 1},
+    {"millis", 1},
+    {"millisecond", 1},
+    {"milliseconds", 1},
+    {"s", 1e3},
+    {"sec", 1e3},
+    {"secs", 1e3},
+    {"second", 1e3},
+    {"seconds", 1e3},
+    {"min", 6e4},
+    {"m", 6e4},
+    {"minute", 6e4},
+    {"minutes", 6e4},
+    {"h", 3.6e6},
+    {"hour", 3.6e6},
+    {"hours", 3.6e6},
+    {"d", 8.64e7},
+    {"day", 8.64e7},
+    {"days", 8.64e7},
+    {"ns", 1e-6},
+    {"nano", 1e-6},
+    {"nanos", 1e-6},
+    {"nanosecond", 1e-6},
+    {"nanoseconds", 1e-6},
+    {"us", 1e-3},
+    {"µs", 1e-3},
+    {"micro", 1e-3},
+    {"micros", 1e-3},
+    {"microsecond", 1e-3},
+    {"microseconds", 1e-3},
 };
 
 std::string_view Trim(std::string_view text) {
@@ -69,7 +97,8 @@ std::string_view Trim(std::string_view text) {
 
 std::string LowerCase(std::string_view text) {
   std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
@@ -77,7 +106,8 @@ std::string LowerCase(std::string_view text) {
 
 std::string UpperCase(std::string_view text) {
   std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return out;
 }
 
@@ -90,7 +120,8 @@ Result<int64_t> ParseInteger(std::string_view text) {
   const std::string_view digits = Trim(text);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool in_range = value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+  const bool in_range =
+      value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
   if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() || !in_range) {
     return Error(ErrorCode::kInvalidConfig, "not an integer value=", text);
   }
@@ -107,13 +138,16 @@ Result<bool> ParseBoolean(std::string_view text) {
 Result<int64_t> ParseDurationMs(std::string_view text) {
   const std::string_view trimmed = Trim(text);
   int64_t number = 0;
-  const auto [end, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
+  const auto [end, error] =
+      std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
   if (error != std::errc()) return Error(ErrorCode::kInvalidConfig, "not a duration value=", text);
   const std::string unit = LowerCase(Trim(trimmed.substr(end - trimmed.data())));
   const auto found = std::ranges::find(kUnits, std::string_view(unit), &DurationUnit::name);
-  if (found == std::end(kUnits)) return Error(ErrorCode::kInvalidConfig, "unknown time unit value=", text);
+  if (found == std::end(kUnits))
+    return Error(ErrorCode::kInvalidConfig, "unknown time unit value=", text);
   const double ms = static_cast<double>(number) * found->ms;
-  if (ms > 9e18 || ms < -9e18) return Error(ErrorCode::kInvalidConfig, "duration is out of range value=", text);
+  if (ms > 9e18 || ms < -9e18)
+    return Error(ErrorCode::kInvalidConfig, "duration is out of range value=", text);
   return found->ms >= 1 ? number * static_cast<int64_t>(found->ms) : static_cast<int64_t>(ms);
 }
 
@@ -132,7 +166,8 @@ Status CheckTableOption(const TableOption& option, const std::string& value) {
     case Kind::kChoice:
       if (std::ranges::find(option.choices, UpperCase(value)) == option.choices.end()) {
         std::string known;
-        for (const std::string_view choice : option.choices) known.append(known.empty() ? "" : ", ").append(choice);
+        for (const std::string_view choice : option.choices)
+          known.append(known.empty() ? "" : ", ").append(choice);
         read = Error(ErrorCode::kInvalidConfig, "none of ", known, " value=", value);
       }
       break;
@@ -140,7 +175,8 @@ Status CheckTableOption(const TableOption& option, const std::string& value) {
       break;
   }
   if (read.ok()) return read;
-  return Error(ErrorCode::kInvalidConfig, "invalid table option ", option.key, ": ", read.message());
+  return Error(ErrorCode::kInvalidConfig, "invalid table option ", option.key, ": ",
+               read.message());
 }
 
 bool LakeEnabled(const types::TableDescriptor& descriptor) {

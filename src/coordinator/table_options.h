@@ -14,7 +14,8 @@ struct TableOption {
   std::string_view key;
   Kind kind;
   bool alterable;
-  std::vector<std::string_view> choices;  ///< kChoice: upper case; values are read case-insensitively.
+  std::vector<std::string_view>
+      choices;  ///< kChoice: upper case; values are read case-insensitively.
 };
 
 /// The option with this key, null when the server does not know it.
@@ -23,7 +24,8 @@ const TableOption* FindTableOption(std::string_view key);
 /// Whether `value` can be read as the option's kind. Errors: kInvalidConfig.
 Status CheckTableOption(const TableOption& option, const std::string& value);
 
-/// Milliseconds of a text like "5s", "30 min", "7 d" or "250" (milliseconds). Errors: kInvalidConfig.
+/// Milliseconds of a text like "5s", "30 min", "7 d" or "250" (milliseconds). Errors:
+/// kInvalidConfig.
 Result<int64_t> ParseDurationMs(std::string_view text);
 /// Errors: kInvalidConfig.
 Result<int64_t> ParseInteger(std::string_view text);

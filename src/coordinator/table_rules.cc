@@ -14,13 +14,14 @@ using types::DataType;
 using types::TableDescriptor;
 using types::TypeKind;
 
-constexpr std::string_view kReservedColumns[] = {"__offset",     "__timestamp", "__bucket",
-                                                 "_change_type", "_log_offset", "_commit_timestamp"};
+constexpr std::string_view kReservedColumns[] = {
+    "__offset", "__timestamp", "__bucket", "_change_type", "_log_offset", "_commit_timestamp"};
 constexpr int64_t kKvFormatVersion = 2;
 constexpr int64_t kZstdLevelMax = 22;
 
 bool IsNested(const DataType& type) {
-  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap || type.kind() == TypeKind::kRow;
+  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap ||
+         type.kind() == TypeKind::kRow;
 }
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -36,21 +37,25 @@ Status Invalid(std::string_view what, std::string_view column) {
 }
 
 // Each name is a column, once, and not of a nested type.
-Status CheckKey(const TableDescriptor& descriptor, const std::vector<std::string>& names, std::string_view what) {
+Status CheckKey(const TableDescriptor& descriptor, const std::vector<std::string>& names,
+                std::string_view what) {
   std::set<std::string> seen;
   for (const std::string& name : names) {
     const int index = descriptor.schema.IndexOf(name);
     if (index < 0) return Error(ErrorCode::kInvalidTable, what, " names no column column=", name);
-    if (!seen.insert(name).second) return Error(ErrorCode::kInvalidTable, what, " repeats a column column=", name);
+    if (!seen.insert(name).second)
+      return Error(ErrorCode::kInvalidTable, what, " repeats a column column=", name);
     if (IsNested(*descriptor.schema.columns[index].type)) {
-      return Error(ErrorCode::kInvalidTable, what, " has a column of type ARRAY, MAP or ROW column=", name);
+      return Error(ErrorCode::kInvalidTable, what,
+                   " has a column of type ARRAY, MAP or ROW column=", name);
     }
   }
   return Status::OK();
 }
 
 Status CheckColumns(const TableDescriptor& descriptor) {
-  if (descriptor.schema.columns.empty()) return Error(ErrorCode::kInvalidTable, "table has no columns");
+  if (descriptor.schema.columns.empty())
+    return Error(ErrorCode::kInvalidTable, "table has no columns");
   std::set<std::string> seen;
   for (const Column& column : descriptor.schema.columns) {
     RETURN_NOT_OK(ValidateColumn(column));
@@ -65,13 +70,15 @@ Status CheckKeys(const TableDescriptor& descriptor) {
   RETURN_NOT_OK(CheckKey(descriptor, descriptor.partition_keys, "partition key"));
   RETURN_NOT_OK(CheckKey(descriptor, descriptor.bucket_keys, "bucket key"));
   for (const std::string& name : descriptor.partition_keys) {
-    RETURN_NOT_OK(ValidatePartitionType(descriptor.schema.columns[descriptor.schema.IndexOf(name)]));
+    RETURN_NOT_OK(
+        ValidatePartitionType(descriptor.schema.columns[descriptor.schema.IndexOf(name)]));
     if (descriptor.has_primary_key() && !Contains(primary_key, name)) {
       return Invalid("partition column is not in the primary key", name);
     }
   }
   for (const std::string& name : descriptor.bucket_keys) {
-    if (Contains(descriptor.partition_keys, name)) return Invalid("bucket key has a partition column", name);
+    if (Contains(descriptor.partition_keys, name))
+      return Invalid("bucket key has a partition column", name);
     if (descriptor.has_primary_key() && !Contains(primary_key, name)) {
       return Invalid("bucket key is not part of the primary key", name);
     }
@@ -84,7 +91,8 @@ Status CheckKeys(const TableDescriptor& descriptor) {
 
 Status CheckBuckets(const ClusterSettings& settings, const TableDescriptor& descriptor) {
   const int32_t count = descriptor.bucket_count.value_or(settings.default_bucket_number);
-  if (count <= 0) return Error(ErrorCode::kInvalidTable, "bucket count is not positive bucket_count=", count);
+  if (count <= 0)
+    return Error(ErrorCode::kInvalidTable, "bucket count is not positive bucket_count=", count);
   if (count > settings.max_bucket_number) {
     return Error(ErrorCode::kBucketMaxNum, "too many buckets bucket_count=", count,
                  " max.bucket.num=", settings.max_bucket_number);
@@ -95,7 +103,8 @@ Status CheckBuckets(const ClusterSettings& settings, const TableDescriptor& desc
 Status CheckAutoIncrement(const TableDescriptor& descriptor) {
   const auto& names = descriptor.schema.auto_increment;
   // TODO: the key engine fills in no values yet; refused rather than left NULL.
-  return names.empty() ? Status::OK() : Invalid("auto increment is not supported yet", names.front());
+  return names.empty() ? Status::OK()
+                       : Invalid("auto increment is not supported yet", names.front());
 }
 
 Status BadOption(std::string_view what, std::string_view key) {
@@ -134,16 +143,19 @@ Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
   const std::string engine = MergeEngine(descriptor);
   if (!engine.empty() && !has_key) return BadOption("needs a primary key", "table.merge-engine");
   const std::string behavior = UpperCase(descriptor.Property("table.delete.behavior"));
-  if (!behavior.empty() && !has_key) return BadOption("needs a primary key", "table.delete.behavior");
+  if (!behavior.empty() && !has_key)
+    return BadOption("needs a primary key", "table.delete.behavior");
   if (behavior == "ALLOW" && (engine == "FIRST_ROW" || engine == "VERSIONED")) {
     return BadOption("merge engine does not allow deletes", "table.delete.behavior");
   }
   // The key engine merges by first row and by version only.
-  if (engine == "AGGREGATION") return BadOption("the aggregation engine is not supported yet", "table.merge-engine");
+  if (engine == "AGGREGATION")
+    return BadOption("the aggregation engine is not supported yet", "table.merge-engine");
   if (engine == "VERSIONED") {
     const std::string name = descriptor.Property("table.merge-engine.versioned.ver-column");
     const int index = descriptor.schema.IndexOf(name);
-    if (index < 0) return BadOption("version column is missing", "table.merge-engine.versioned.ver-column");
+    if (index < 0)
+      return BadOption("version column is missing", "table.merge-engine.versioned.ver-column");
     const TypeKind kind = descriptor.schema.columns[index].type->kind();
     if (kind != TypeKind::kInteger && kind != TypeKind::kBigInt && kind != TypeKind::kTimestamp &&
         kind != TypeKind::kTimestampLtz) {
@@ -156,23 +168,27 @@ Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
     if (Contains(descriptor.schema.primary_key, column.name)) {
       return Invalid("aggregate function on a primary key column", column.name);
     }
-    return Error(ErrorCode::kInvalidConfig, "aggregate function without the aggregation merge engine column=",
-                 column.name);
+    return Error(ErrorCode::kInvalidConfig,
+                 "aggregate function without the aggregation merge engine column=", column.name);
   }
   return Status::OK();
 }
 
 Status CheckAutoPartition(const TableDescriptor& descriptor) {
-  if (!ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false")).ValueOr(false)) return Status::OK();
-  if (!descriptor.partitioned()) return BadOption("table is not partitioned", "table.auto-partition.enabled");
+  if (!ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false")).ValueOr(false))
+    return Status::OK();
+  if (!descriptor.partitioned())
+    return BadOption("table is not partitioned", "table.auto-partition.enabled");
   const std::string key = descriptor.Property("table.auto-partition.key");
   const bool several = descriptor.partition_keys.size() > 1;
   if ((several || !key.empty()) && !Contains(descriptor.partition_keys, key)) {
-    return Error(ErrorCode::kInvalidTable, "no partition column option=table.auto-partition.key value=", key);
+    return Error(ErrorCode::kInvalidTable,
+                 "no partition column option=table.auto-partition.key value=", key);
   }
   if (several && IntegerOption(descriptor, "table.auto-partition.num-precreate", 0) != 0) {
-    return Error(ErrorCode::kInvalidTable,
-                 "must be 0 with several partition columns option=table.auto-partition.num-precreate");
+    return Error(
+        ErrorCode::kInvalidTable,
+        "must be 0 with several partition columns option=table.auto-partition.num-precreate");
   }
   // TODO: partitions are not made or dropped by time yet; refused rather than silently idle.
   return BadOption("partitions by time are not supported yet", "table.auto-partition.enabled");
@@ -185,7 +201,8 @@ Status CheckLake(const ClusterSettings& settings, const TableDescriptor& descrip
   }
   const std::string format = UpperCase(descriptor.Property("table.datalake.format"));
   if (format != UpperCase(settings.lake_format)) {
-    return Error(ErrorCode::kInvalidConfig, "not the cluster's lake format option=table.datalake.format value=", format,
+    return Error(ErrorCode::kInvalidConfig,
+                 "not the cluster's lake format option=table.datalake.format value=", format,
                  " datalake.format=", settings.lake_format);
   }
   if (FreshnessMs(descriptor) <= 0) return BadOption("not positive", "table.datalake.freshness");
@@ -196,15 +213,19 @@ Status CheckLake(const ClusterSettings& settings, const TableDescriptor& descrip
 
 Status FillTableDefaults(const ClusterSettings& settings, TableDescriptor* descriptor) {
   for (Column& column : descriptor->schema.columns) {
-    if (Contains(descriptor->schema.primary_key, column.name)) column.type = column.type->WithNullable(false);
+    if (Contains(descriptor->schema.primary_key, column.name))
+      column.type = column.type->WithNullable(false);
   }
   RETURN_NOT_OK(descriptor->schema.AssignIds());
-  if (!descriptor->bucket_count.has_value()) descriptor->bucket_count = settings.default_bucket_number;
+  if (!descriptor->bucket_count.has_value())
+    descriptor->bucket_count = settings.default_bucket_number;
   if (descriptor->bucket_keys.empty()) descriptor->bucket_keys = descriptor->PhysicalPrimaryKey();
 
   auto& properties = descriptor->properties;
-  properties.try_emplace("table.replication.factor", std::to_string(settings.default_replication_factor));
-  if (!settings.lake_format.empty()) properties.try_emplace("table.datalake.format", settings.lake_format);
+  properties.try_emplace("table.replication.factor",
+                         std::to_string(settings.default_replication_factor));
+  if (!settings.lake_format.empty())
+    properties.try_emplace("table.datalake.format", settings.lake_format);
   if (!descriptor->has_primary_key()) return Status::OK();
   properties.try_emplace("table.kv.format-version", std::to_string(kKvFormatVersion));
   if (!MergeEngine(*descriptor).empty()) properties.try_emplace("table.delete.behavior", "IGNORE");
@@ -223,14 +244,16 @@ Status ValidateColumn(const Column& column) {
       if (type.length() < 1) return Invalid("length is below 1", column.name);
       break;
     case TypeKind::kDecimal:
-      if (type.precision() < 1 || type.precision() > 38 || type.scale() < 0 || type.scale() > type.precision()) {
+      if (type.precision() < 1 || type.precision() > 38 || type.scale() < 0 ||
+          type.scale() > type.precision()) {
         return Invalid("decimal precision or scale is out of range", column.name);
       }
       break;
     case TypeKind::kTime:
     case TypeKind::kTimestamp:
     case TypeKind::kTimestampLtz:
-      if (type.precision() < 0 || type.precision() > 9) return Invalid("precision is not between 0 and 9", column.name);
+      if (type.precision() < 0 || type.precision() > 9)
+        return Invalid("precision is not between 0 and 9", column.name);
       break;
     case TypeKind::kArray:
       return ValidateColumn({.name = column.name + ".element", .type = type.element()});
@@ -270,10 +293,12 @@ Status ValidateProperties(const ClusterSettings& settings, const TableDescriptor
 
 Status ValidateTable(const ClusterSettings& settings, const TableDescriptor& descriptor) {
   if (descriptor.has_primary_key() && !settings.allow_create_kv_tables) {
-    return Error(ErrorCode::kInvalidTable, "primary key tables are not allowed here, see allow.create.kv.tables");
+    return Error(ErrorCode::kInvalidTable,
+                 "primary key tables are not allowed here, see allow.create.kv.tables");
   }
   if (!descriptor.has_primary_key() && !settings.allow_create_log_tables) {
-    return Error(ErrorCode::kInvalidTable, "log tables are not allowed here, see allow.create.log.tables");
+    return Error(ErrorCode::kInvalidTable,
+                 "log tables are not allowed here, see allow.create.log.tables");
   }
   RETURN_NOT_OK(CheckColumns(descriptor));
   RETURN_NOT_OK(CheckKeys(descriptor));

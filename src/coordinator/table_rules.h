@@ -7,9 +7,9 @@
 
 namespace sluice::coordinator {
 
-/// Fill in what CREATE TABLE left open: NOT NULL key columns, ids, bucket key and count, and the properties that
-/// clients expect to read back (reference 7.3).
-/// Errors: kInvalidTable for broken ids.
+/// Fill in what CREATE TABLE left open: NOT NULL key columns, ids, bucket key and count, and the
+/// properties that clients expect to read back (reference 7.3). Errors: kInvalidTable for broken
+/// ids.
 Status FillTableDefaults(const ClusterSettings& settings, types::TableDescriptor* descriptor);
 
 /// Check a filled descriptor against the rules of the reference (7.3, 7.4), lake rules excepted.
@@ -22,7 +22,9 @@ Status ValidateColumn(const types::Column& column);
 /// Check that a type can be the type of a partition column. Errors: kInvalidTable.
 Status ValidatePartitionType(const types::Column& column);
 
-/// Check values and relations of the properties of a descriptor. Errors: kInvalidConfig, kInvalidTable.
-Status ValidateProperties(const ClusterSettings& settings, const types::TableDescriptor& descriptor);
+/// Check values and relations of the properties of a descriptor. Errors: kInvalidConfig,
+/// kInvalidTable.
+Status ValidateProperties(const ClusterSettings& settings,
+                          const types::TableDescriptor& descriptor);
 
 }  // namespace sluice::coordinator

@@ -22,10 +22,11 @@ ClusterSettings Settings() {
 
 TableDescriptor Table(std::vector<std::string> primary_key = {}) {
   TableDescriptor descriptor;
-  descriptor.schema.columns = {{.name = "id", .type = DataType::Of(TypeKind::kInteger)},
-                               {.name = "day", .type = DataType::Of(TypeKind::kString)},
-                               {.name = "tags", .type = DataType::Array(DataType::Of(TypeKind::kString))},
-                               {.name = "price", .type = DataType::Decimal(10, 2)}};
+  descriptor.schema.columns = {
+      {.name = "id", .type = DataType::Of(TypeKind::kInteger)},
+      {.name = "day", .type = DataType::Of(TypeKind::kString)},
+      {.name = "tags", .type = DataType::Array(DataType::Of(TypeKind::kString))},
+      {.name = "price", .type = DataType::Decimal(10, 2)}};
   descriptor.schema.primary_key = std::move(primary_key);
   return descriptor;
 }
@@ -45,8 +46,9 @@ TEST(TableRulesTest, FillsWhatClientsReadBack) {
   ASSERT_OK(FillTableDefaults(Settings(), &log));
   EXPECT_EQ(log.bucket_count, 3);
   EXPECT_TRUE(log.bucket_keys.empty());
-  EXPECT_EQ(log.properties, (std::map<std::string, std::string>{{"table.replication.factor", "1"},
-                                                                {"table.datalake.format", "paimon"}}));
+  EXPECT_EQ(log.properties,
+            (std::map<std::string, std::string>{{"table.replication.factor", "1"},
+                                                {"table.datalake.format", "paimon"}}));
   EXPECT_EQ(log.schema.columns[3].id, 3);
 
   TableDescriptor keyed = Table({"day", "id"});
@@ -68,12 +70,14 @@ TEST(TableRulesTest, AcceptsOrdinaryTables) {
   EXPECT_OK(Check(Table()));
   EXPECT_OK(Check(Table({"id"})));
   EXPECT_OK(Check(With(Table(), "table.datalake.enabled", "true")));
-  EXPECT_OK(Check(With(With(Table(), "table.datalake.enabled", "TRUE"), "table.datalake.freshness", "5 s")));
+  EXPECT_OK(Check(
+      With(With(Table(), "table.datalake.enabled", "TRUE"), "table.datalake.freshness", "5 s")));
   EXPECT_OK(Check(With(Table(), "table.log.ttl", "7 d")));
 }
 
 TEST(TableRulesTest, RefusesBrokenColumns) {
-  for (const char* name : {"__offset", "__timestamp", "__bucket", "_change_type", "_log_offset", "_commit_timestamp"}) {
+  for (const char* name : {"__offset", "__timestamp", "__bucket", "_change_type", "_log_offset",
+                           "_commit_timestamp"}) {
     TableDescriptor reserved = Table();
     reserved.schema.columns[0].name = name;
     SCOPED_TRACE(name);
@@ -150,20 +154,24 @@ TEST(TableRulesTest, RefusesOptionsThatItDoesNotKnowOrRead) {
     SCOPED_TRACE(key);
     EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table(), key, value)));
   }
-  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table({"id"}), "table.kv.format-version", "3")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(Table({"id"}), "table.kv.format-version", "3")));
 }
 
 TEST(TableRulesTest, ChecksMergeEngines) {
   EXPECT_OK(Check(With(Table({"id"}), "table.merge-engine", "FIRST_ROW")));
   EXPECT_CODE(ErrorCode::kInvalidConfig,
-              Check(With(With(Table({"id"}), "table.merge-engine", "first_row"), "table.delete.behavior", "ALLOW")));
+              Check(With(With(Table({"id"}), "table.merge-engine", "first_row"),
+                         "table.delete.behavior", "ALLOW")));
   const TableDescriptor versioned = With(Table({"id"}), "table.merge-engine", "versioned");
   EXPECT_CODE(ErrorCode::kInvalidConfig, Check(versioned));
-  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(versioned, "table.merge-engine.versioned.ver-column", "day")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(versioned, "table.merge-engine.versioned.ver-column", "day")));
   EXPECT_OK(Check(With(versioned, "table.merge-engine.versioned.ver-column", "id")));
   // What the key engine cannot do.
   TableDescriptor aggregating = Table({"id"});
-  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(aggregating, "table.merge-engine", "aggregation")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(aggregating, "table.merge-engine", "aggregation")));
   aggregating.schema.columns[3].agg_function = "sum";
   EXPECT_CODE(ErrorCode::kInvalidConfig, Check(aggregating));
   aggregating.schema.columns[0].agg_function = "max";
@@ -191,16 +199,16 @@ TEST(TableRulesTest, HonoursTheClusterSwitches) {
 }
 
 TEST(TableOptionsTest, ReadsDurations) {
-  const std::pair<const char*, int64_t> good[] = {{"5s", 5000},      {"5 s", 5000},         {"30min", 1800000},
-                                                  {"30 MIN", 1800000}, {"7 d", 604800000},  {"250", 250},
-                                                  {"250 ms", 250},   {"2 hours", 7200000},  {"-1 d", -86400000},
-                                                  {"1500 us", 1}};
+  const std::pair<const char*, int64_t> good[] = {
+      {"5s", 5000}, {"5 s", 5000},   {"30min", 1800000},   {"30 MIN", 1800000}, {"7 d", 604800000},
+      {"250", 250}, {"250 ms", 250}, {"2 hours", 7200000}, {"-1 d", -86400000}, {"1500 us", 1}};
   for (const auto& [text, ms] : good) {
     SCOPED_TRACE(text);
     ASSERT_OK_AND_ASSIGN(const int64_t parsed, ParseDurationMs(text));
     EXPECT_EQ(parsed, ms);
   }
-  for (const char* text : {"", "s", "5 fortnights", "5.5 s", "99999999999999 d", "99999999999999999999 s"}) {
+  for (const char* text :
+       {"", "s", "5 fortnights", "5.5 s", "99999999999999 d", "99999999999999999999 s"}) {
     SCOPED_TRACE(text);
     EXPECT_CODE(ErrorCode::kInvalidConfig, ParseDurationMs(text));
   }
@@ -214,7 +222,8 @@ types::TableInfo PartitionedInfo() {
 }
 
 TEST(PartitionRulesTest, PutsValuesInKeyOrder) {
-  ASSERT_OK_AND_ASSIGN(const auto values, PartitionValues(PartitionedInfo(), {{"n", "7"}, {"day", "mon"}}, true));
+  ASSERT_OK_AND_ASSIGN(const auto values,
+                       PartitionValues(PartitionedInfo(), {{"n", "7"}, {"day", "mon"}}, true));
   EXPECT_THAT(values, testing::ElementsAre("mon", "7"));
   ASSERT_OK_AND_ASSIGN(const auto partial, PartialPartitionSpec(PartitionedInfo(), {{"n", "7"}}));
   EXPECT_EQ(partial.at("n"), "7");
@@ -250,7 +259,8 @@ TEST(AssignmentTest, SpreadsBucketsAndNeverPutsTwoReplicasOnOneServer) {
     EXPECT_EQ(bucket.leader_epoch, 0);
     ++leaders[bucket.leader];
   }
-  EXPECT_THAT(leaders, testing::UnorderedElementsAre(testing::Pair(3, 3), testing::Pair(5, 3), testing::Pair(9, 3)));
+  EXPECT_THAT(leaders, testing::UnorderedElementsAre(testing::Pair(3, 3), testing::Pair(5, 3),
+                                                     testing::Pair(9, 3)));
   EXPECT_CODE(ErrorCode::kInvalidReplicationFactor, AssignBuckets(1, 4, servers, 1, random));
 }
 

@@ -39,10 +39,12 @@ io::Task<Status> TabletLink::TellLeaders(std::vector<PlacedBucket> buckets) {
   for (const TabletServer& server : options_.servers) {
     std::vector<PlacedBucket> hosted;
     for (const PlacedBucket& bucket : buckets) {
-      if (std::ranges::find(bucket.state.replicas, server.id) != bucket.state.replicas.end()) hosted.push_back(bucket);
+      if (std::ranges::find(bucket.state.replicas, server.id) != bucket.state.replicas.end())
+        hosted.push_back(bucket);
     }
     for (size_t from = 0; from < hosted.size(); from += kBucketsPerCall) {
-      const auto part = std::span(hosted).subspan(from, std::min(kBucketsPerCall, hosted.size() - from));
+      const auto part =
+          std::span(hosted).subspan(from, std::min(kBucketsPerCall, hosted.size() - from));
       io::Call call = NotifyLeaderCall(epoch(), part);
       auto reply = co_await server.transport->Send(*options_.loop, std::move(call));
       KeepFirst(reply.ok() ? CheckNotifyLeaderReply(*reply) : reply.status(), &first);
@@ -72,7 +74,8 @@ io::Task<Status> TabletLink::TellAll() {
   for (const meta::TablePtr& table : tables) {
     if (table->LatestLakeSnapshot() == nullptr) continue;
     const std::map<meta::PartitionBucket, int64_t> unknown_times;
-    Status told = co_await TellLakeSnapshot(table->info.table_id, *table->LatestLakeSnapshot(), unknown_times);
+    Status told = co_await TellLakeSnapshot(table->info.table_id, *table->LatestLakeSnapshot(),
+                                            unknown_times);
     KeepFirst(told, &first);
   }
   co_return first;
@@ -80,7 +83,8 @@ io::Task<Status> TabletLink::TellAll() {
 
 io::Task<Status> TabletLink::TellCreated(meta::TablePtr table, meta::PartitionPtr partition) {
   const std::vector<meta::TablePtr> tables = {table};
-  io::Call call = UpdateMetadataCall(epoch(), options_.address, options_.servers, tables, partition.get());
+  io::Call call =
+      UpdateMetadataCall(epoch(), options_.address, options_.servers, tables, partition.get());
   Status first = co_await SendToAll(std::move(call));
   std::vector<PlacedBucket> buckets = BucketsOf(*table, partition.get());
   Status led = co_await TellLeaders(std::move(buckets));
@@ -98,7 +102,8 @@ io::Task<Status> TabletLink::StopReplicas(std::vector<StoppedBucket> buckets) {
   Status first;
   for (const TabletServer& server : options_.servers) {
     for (size_t from = 0; from < buckets.size(); from += kBucketsPerCall) {
-      const auto part = std::span(buckets).subspan(from, std::min(kBucketsPerCall, buckets.size() - from));
+      const auto part =
+          std::span(buckets).subspan(from, std::min(kBucketsPerCall, buckets.size() - from));
       io::Call call = StopReplicaCall(epoch(), part);
       auto reply = co_await server.transport->Send(*options_.loop, std::move(call));
       KeepFirst(reply.ok() ? CheckStopReplicaReply(*reply) : reply.status(), &first);
@@ -107,18 +112,20 @@ io::Task<Status> TabletLink::StopReplicas(std::vector<StoppedBucket> buckets) {
   co_return first;
 }
 
-io::Task<Status> TabletLink::TellLakeSnapshot(int64_t table_id, meta::LakeSnapshot snapshot,
-                                              std::map<meta::PartitionBucket, int64_t> max_timestamps) {
+io::Task<Status> TabletLink::TellLakeSnapshot(
+    int64_t table_id, meta::LakeSnapshot snapshot,
+    std::map<meta::PartitionBucket, int64_t> max_timestamps) {
   io::Call call = NotifyLakeOffsetCall(epoch(), table_id, snapshot, max_timestamps);
   co_return co_await SendToAll(std::move(call));
 }
 
-io::Task<Result<std::map<int32_t, int64_t>>> TabletLink::LatestOffsets(int64_t table_id,
-                                                                       std::optional<int64_t> partition_id,
-                                                                       std::vector<meta::BucketState> buckets) {
-  // TODO: with several tablet servers, ask each leader for its own buckets; one server leads all today.
+io::Task<Result<std::map<int32_t, int64_t>>> TabletLink::LatestOffsets(
+    int64_t table_id, std::optional<int64_t> partition_id, std::vector<meta::BucketState> buckets) {
+  // TODO: with several tablet servers, ask each leader for its own buckets; one server leads all
+  // today.
   io::Transport* transport = buckets.empty() ? nullptr : TransportOf(buckets.front().leader);
-  if (transport == nullptr) co_return Error(ErrorCode::kLeaderNotAvailable, "bucket has no leader table_id=", table_id);
+  if (transport == nullptr)
+    co_return Error(ErrorCode::kLeaderNotAvailable, "bucket has no leader table_id=", table_id);
   io::Call call = LatestOffsetsCall(table_id, partition_id, buckets.size());
   auto reply = co_await transport->Send(*options_.loop, std::move(call));
   if (!reply.ok()) co_return reply.status();

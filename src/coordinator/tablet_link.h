@@ -12,8 +12,8 @@ namespace sluice::coordinator {
 
 /// Tells the tablet servers what the catalog decided.
 ///
-/// Metadata goes to all servers before any leader is named. A server that fails to answer is reported, not retried
-/// here. Threads: confined to the coordinator's loop.
+/// Metadata goes to all servers before any leader is named. A server that fails to answer is
+/// reported, not retried here. Threads: confined to the coordinator's loop.
 class TabletLink {
  public:
   struct Options {
@@ -24,7 +24,8 @@ class TabletLink {
   };
   explicit TabletLink(Options options) : options_(std::move(options)) {}
 
-  /// Everything: servers, tables, leaders, lake offsets. Errors: the first one, after all servers were tried.
+  /// Everything: servers, tables, leaders, lake offsets. Errors: the first one, after all servers
+  /// were tried.
   io::Task<Status> TellAll();
   /// A new table, or a new partition of one.
   io::Task<Status> TellCreated(meta::TablePtr table, meta::PartitionPtr partition);
@@ -45,8 +46,9 @@ class TabletLink {
   io::Task<Status> SendToAll(io::Call call);
   io::Task<Status> TellLeaders(std::vector<PlacedBucket> buckets);
   // The latest offsets of the buckets of one table or partition, asked from their leaders.
-  io::Task<Result<std::map<int32_t, int64_t>>> LatestOffsets(int64_t table_id, std::optional<int64_t> partition_id,
-                                                             std::vector<meta::BucketState> buckets);
+  io::Task<Result<std::map<int32_t, int64_t>>> LatestOffsets(
+      int64_t table_id, std::optional<int64_t> partition_id,
+      std::vector<meta::BucketState> buckets);
   io::Transport* TransportOf(int32_t server_id) const;
 
   Options options_;

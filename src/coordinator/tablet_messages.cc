@@ -1,8 +1,8 @@
 #include "coordinator/tablet_messages.h"
 
 #include "wire/frame.h"
-#include "wire/proto/log.pb.h"
 #include "wire/proto/lake.pb.h"
+#include "wire/proto/log.pb.h"
 #include "wire/proto/metadata.pb.h"
 #include "wire/proto/replication.pb.h"
 
@@ -35,7 +35,8 @@ void AddBuckets(const std::vector<meta::BucketState>& buckets,
   }
 }
 
-void AddPartition(int64_t table_id, const meta::PartitionState& partition, wire::UpdateMetadataRequest* out) {
+void AddPartition(int64_t table_id, const meta::PartitionState& partition,
+                  wire::UpdateMetadataRequest* out) {
   wire::PbPartitionMetadata* metadata = out->add_partition_metadata();
   metadata->set_table_id(table_id);
   metadata->set_partition_name(partition.info.Name());
@@ -52,15 +53,18 @@ void AddTable(const meta::TableState& table, wire::UpdateMetadataRequest* out) {
   metadata->set_table_json(table.info.descriptor.ToJson());
   metadata->set_created_time(table.info.created_ms);
   metadata->set_modified_time(table.info.modified_ms);
-  if (!table.info.remote_data_dir.empty()) metadata->set_remote_data_dir(table.info.remote_data_dir);
+  if (!table.info.remote_data_dir.empty())
+    metadata->set_remote_data_dir(table.info.remote_data_dir);
   AddBuckets(table.buckets, metadata->mutable_bucket_metadata());
 }
 
 }  // namespace
 
-std::vector<PlacedBucket> BucketsOf(const meta::TableState& table, const meta::PartitionState* partition) {
+std::vector<PlacedBucket> BucketsOf(const meta::TableState& table,
+                                    const meta::PartitionState* partition) {
   std::vector<PlacedBucket> buckets;
-  table.ForEachBucket([&](const types::BucketId& id, const meta::PartitionState* of, const meta::BucketState& state) {
+  table.ForEachBucket([&](const types::BucketId& id, const meta::PartitionState* of,
+                          const meta::BucketState& state) {
     if (partition != nullptr && id.partition_id != partition->info.partition_id) return;
     buckets.push_back({table.info.path, of == nullptr ? "" : of->info.Name(), id, state});
   });
@@ -68,7 +72,8 @@ std::vector<PlacedBucket> BucketsOf(const meta::TableState& table, const meta::P
 }
 
 io::Call UpdateMetadataCall(int32_t coordinator_epoch, const CoordinatorAddress& coordinator,
-                            const std::vector<TabletServer>& servers, const std::vector<meta::TablePtr>& tables,
+                            const std::vector<TabletServer>& servers,
+                            const std::vector<meta::TablePtr>& tables,
                             const meta::PartitionState* partition) {
   wire::UpdateMetadataRequest request;
   wire::PbServerNode* node = request.mutable_coordinator_server();
@@ -102,7 +107,8 @@ io::Call NotifyLeaderCall(int32_t coordinator_epoch, std::span<const PlacedBucke
     wire::PbNotifyLeaderAndIsrReqForBucket* entry = request.add_notify_buckets_leader_req();
     entry->mutable_physical_table_path()->set_database_name(bucket.path.database);
     entry->mutable_physical_table_path()->set_table_name(bucket.path.table);
-    if (!bucket.partition_name.empty()) entry->mutable_physical_table_path()->set_partition_name(bucket.partition_name);
+    if (!bucket.partition_name.empty())
+      entry->mutable_physical_table_path()->set_partition_name(bucket.partition_name);
     SetBucketId(bucket.id, entry->mutable_table_bucket());
     entry->set_leader(bucket.state.leader);
     entry->set_leader_epoch(bucket.state.leader_epoch);
@@ -126,7 +132,8 @@ io::Call StopReplicaCall(int32_t coordinator_epoch, std::span<const StoppedBucke
   return MakeCall(wire::ApiKey::kStopReplica, request);
 }
 
-io::Call NotifyLakeOffsetCall(int32_t coordinator_epoch, int64_t table_id, const meta::LakeSnapshot& snapshot,
+io::Call NotifyLakeOffsetCall(int32_t coordinator_epoch, int64_t table_id,
+                              const meta::LakeSnapshot& snapshot,
                               const std::map<meta::PartitionBucket, int64_t>& max_timestamps) {
   wire::NotifyLakeTableOffsetRequest request;
   request.set_coordinator_epoch(coordinator_epoch);
@@ -143,7 +150,8 @@ io::Call NotifyLakeOffsetCall(int32_t coordinator_epoch, int64_t table_id, const
   return MakeCall(wire::ApiKey::kNotifyLakeTableOffset, request);
 }
 
-io::Call LatestOffsetsCall(int64_t table_id, std::optional<int64_t> partition_id, size_t bucket_count) {
+io::Call LatestOffsetsCall(int64_t table_id, std::optional<int64_t> partition_id,
+                           size_t bucket_count) {
   wire::ListOffsetsRequest request;
   request.set_follower_server_id(kClient);
   request.set_offset_type(kOffsetTypeLatest);

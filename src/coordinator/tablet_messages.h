@@ -19,12 +19,14 @@ struct PlacedBucket {
 };
 
 /// Buckets of a table, of one of its partitions only when `partition` is set.
-std::vector<PlacedBucket> BucketsOf(const meta::TableState& table, const meta::PartitionState* partition = nullptr);
+std::vector<PlacedBucket> BucketsOf(const meta::TableState& table,
+                                    const meta::PartitionState* partition = nullptr);
 
 // The calls (reference 3.11), ready to send.
 /// Servers, and the tables named with all their partitions, or with `partition` alone.
 io::Call UpdateMetadataCall(int32_t coordinator_epoch, const CoordinatorAddress& coordinator,
-                            const std::vector<TabletServer>& servers, const std::vector<meta::TablePtr>& tables,
+                            const std::vector<TabletServer>& servers,
+                            const std::vector<meta::TablePtr>& tables,
                             const meta::PartitionState* partition = nullptr);
 io::Call NotifyLeaderCall(int32_t coordinator_epoch, std::span<const PlacedBucket> buckets);
 /// A bucket to stop, with the leader epoch that it had.
@@ -35,9 +37,11 @@ struct StoppedBucket {
 /// Stop and delete, remote files too.
 io::Call StopReplicaCall(int32_t coordinator_epoch, std::span<const StoppedBucket> buckets);
 /// `max_timestamps` by bucket may lack any.
-io::Call NotifyLakeOffsetCall(int32_t coordinator_epoch, int64_t table_id, const meta::LakeSnapshot& snapshot,
+io::Call NotifyLakeOffsetCall(int32_t coordinator_epoch, int64_t table_id,
+                              const meta::LakeSnapshot& snapshot,
                               const std::map<meta::PartitionBucket, int64_t>& max_timestamps);
-io::Call LatestOffsetsCall(int64_t table_id, std::optional<int64_t> partition_id, size_t bucket_count);
+io::Call LatestOffsetsCall(int64_t table_id, std::optional<int64_t> partition_id,
+                           size_t bucket_count);
 
 // The first error of a reply's entries, OK when there is none.
 Status CheckNotifyLeaderReply(std::string_view body);

@@ -1,10 +1,9 @@
-#include "coordinator/tiering_desk_internal.h"
-
 #include <algorithm>
 #include <set>
 
 #include "base/log.h"
 #include "coordinator/table_options.h"
+#include "coordinator/tiering_desk_internal.h"
 #include "wire/frame.h"
 
 namespace sluice::coordinator {
@@ -15,7 +14,9 @@ using Time = TieringQueue::Time;
 constexpr Time kTickLeast = std::chrono::milliseconds(5);
 }  // namespace
 
-Time TieringDesk::Now() const { return std::chrono::duration_cast<Time>(options_.clock->Monotonic()); }
+Time TieringDesk::Now() const {
+  return std::chrono::duration_cast<Time>(options_.clock->Monotonic());
+}
 
 void TieringDesk::Start() {
   stopped_ = false;
@@ -60,7 +61,8 @@ void TieringDesk::Arm() {
 
 void TieringDesk::Tick() {
   queue_.Advance(Now());
-  for (const int64_t table_id : queue_.TakeProbes(Now())) io::Spawn(Probe(shared_from_this(), table_id));
+  for (const int64_t table_id : queue_.TakeProbes(Now()))
+    io::Spawn(Probe(shared_from_this(), table_id));
   Arm();
 }
 
@@ -75,14 +77,15 @@ io::Task<void> TieringDesk::Probe(std::shared_ptr<TieringDesk> self, int64_t tab
   if (rows.ok()) {
     answer = *rows;
   } else {
-    LogDebug("cannot tell whether a table has rows to tier table={} cause={}", table->info.path.ToString(),
-             rows.status().ToString());
+    LogDebug("cannot tell whether a table has rows to tier table={} cause={}",
+             table->info.path.ToString(), rows.status().ToString());
   }
   self->queue_.Probed(table_id, answer, self->Now());
   self->Tick();
 }
 
-wire::LakeTieringHeartbeatResponse TieringDesk::Heartbeat(const wire::LakeTieringHeartbeatRequest& request) {
+wire::LakeTieringHeartbeatResponse TieringDesk::Heartbeat(
+    const wire::LakeTieringHeartbeatRequest& request) {
   const Time now = Now();
   const int32_t epoch = options_.catalog->state()->coordinator_epoch;
   wire::LakeTieringHeartbeatResponse response;
@@ -93,26 +96,32 @@ wire::LakeTieringHeartbeatResponse TieringDesk::Heartbeat(const wire::LakeTierin
     const Status status =
         table.coordinator_epoch() == epoch
             ? act(table)
-            : Error(ErrorCode::kInvalidCoordinator, "another coordinator is in office table_id=", table.table_id(),
+            : Error(ErrorCode::kInvalidCoordinator,
+                    "another coordinator is in office table_id=", table.table_id(),
                     " coordinator_epoch=", table.coordinator_epoch(), " current=", epoch);
     if (!status.ok()) wire::SetError(entry->mutable_error(), status);
   };
-  const std::set<int64_t> again(request.force_finished_tables().begin(), request.force_finished_tables().end());
+  const std::set<int64_t> again(request.force_finished_tables().begin(),
+                                request.force_finished_tables().end());
   queue_.Advance(now);
   for (const auto& table : request.failed_tables()) {
-    answer(table, [&](const auto& t) { return queue_.Fail(t.table_id(), t.tiering_epoch(), now); },
-           response.add_failed_table_resp());
+    answer(
+        table, [&](const auto& t) { return queue_.Fail(t.table_id(), t.tiering_epoch(), now); },
+        response.add_failed_table_resp());
   }
   for (const auto& table : request.tiering_tables()) {
-    answer(table, [&](const auto& t) { return queue_.Heartbeat(t.table_id(), t.tiering_epoch(), now); },
-           response.add_tiering_table_resp());
+    answer(
+        table,
+        [&](const auto& t) { return queue_.Heartbeat(t.table_id(), t.tiering_epoch(), now); },
+        response.add_tiering_table_resp());
   }
   for (const auto& table : request.finished_tables()) {
-    answer(table,
-           [&](const auto& t) {
-             return queue_.Finish(t.table_id(), t.tiering_epoch(), again.contains(t.table_id()), now);
-           },
-           response.add_finished_table_resp());
+    answer(
+        table,
+        [&](const auto& t) {
+          return queue_.Finish(t.table_id(), t.tiering_epoch(), again.contains(t.table_id()), now);
+        },
+        response.add_finished_table_resp());
   }
   if (request.request_table()) {
     if (const auto handout = queue_.Take(now); handout.has_value()) {

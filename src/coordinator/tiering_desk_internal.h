@@ -11,9 +11,11 @@
 
 namespace sluice::coordinator {
 
-/// Runs the tiering queue: follows the catalog's lake tables, probes them by the clock, answers heartbeats.
+/// Runs the tiering queue: follows the catalog's lake tables, probes them by the clock, answers
+/// heartbeats.
 ///
-/// Threads: confined to the coordinator's loop. Lifetime: shared with its timer and its probes until Stop.
+/// Threads: confined to the coordinator's loop. Lifetime: shared with its timer and its probes
+/// until Stop.
 class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
  public:
   struct Options {
@@ -30,7 +32,8 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
   io::Task<void> Stop();
   /// A table was created, altered or dropped.
   void TableChanged(int64_t table_id);
-  /// The service's call: failed, then tiering, then finished tables, then perhaps one table to tier (reference 8.3).
+  /// The service's call: failed, then tiering, then finished tables, then perhaps one table to tier
+  /// (reference 8.3).
   wire::LakeTieringHeartbeatResponse Heartbeat(const wire::LakeTieringHeartbeatRequest& request);
 
   std::vector<TieringQueue::View> Tables() const { return queue_.Tables(); }

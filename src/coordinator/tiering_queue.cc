@@ -9,8 +9,9 @@ namespace sluice::coordinator {
 namespace {
 using Time = TieringQueue::Time;
 
-// When rows that may be as old as `clean_at` must be handed out. What a round takes and how late a probe may notice
-// come off the freshness, but not more than half of it: beyond that a table would be tiered without pause.
+// When rows that may be as old as `clean_at` must be handed out. What a round takes and how late a
+// probe may notice come off the freshness, but not more than half of it: beyond that a table would
+// be tiered without pause.
 Time DueAt(Time clean_at, Time freshness, Time round, Time probe_interval) {
   return clean_at + std::max(freshness - 2 * round - probe_interval, freshness / 2);
 }
@@ -22,7 +23,9 @@ std::string_view TieringQueue::NameOf(State state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-Time TieringQueue::ProbeInterval(const Table& table) { return std::max(table.freshness / 4, kProbeLeast); }
+Time TieringQueue::ProbeInterval(const Table& table) {
+  return std::max(table.freshness / 4, kProbeLeast);
+}
 
 void TieringQueue::Add(int64_t table_id, types::TablePath path, Time freshness, Time now) {
   CHECK(freshness > Time::zero());
@@ -71,7 +74,8 @@ void TieringQueue::Advance(Time now) {
       FailNow(&table, now);
       table.due = now;  // It was silent for long enough.
     }
-    const bool waits = (table.state == State::kScheduled && table.has_rows) || table.state == State::kFailed;
+    const bool waits =
+        (table.state == State::kScheduled && table.has_rows) || table.state == State::kFailed;
     if (waits && now >= table.due) Queue(table_id, &table);
   }
 }
@@ -81,8 +85,10 @@ std::optional<Time> TieringQueue::NextEvent() const {
   const auto consider = [&next](Time at) { next = next.has_value() ? std::min(*next, at) : at; };
   for (const auto& [table_id, table] : tables_) {
     if (table.state == State::kTiering) consider(table.heard + kHeartbeatTimeout);
-    if (table.state == State::kFailed || (table.state == State::kScheduled && table.has_rows)) consider(table.due);
-    if (table.state == State::kScheduled && !table.has_rows && !table.probing) consider(table.probe_at);
+    if (table.state == State::kFailed || (table.state == State::kScheduled && table.has_rows))
+      consider(table.due);
+    if (table.state == State::kScheduled && !table.has_rows && !table.probing)
+      consider(table.probe_at);
   }
   return next;
 }
@@ -90,7 +96,8 @@ std::optional<Time> TieringQueue::NextEvent() const {
 std::vector<int64_t> TieringQueue::TakeProbes(Time now) {
   std::vector<int64_t> due;
   for (auto& [table_id, table] : tables_) {
-    if (table.state != State::kScheduled || table.has_rows || table.probing || now < table.probe_at) continue;
+    if (table.state != State::kScheduled || table.has_rows || table.probing || now < table.probe_at)
+      continue;
     table.probing = true;
     due.push_back(table_id);
   }
@@ -128,7 +135,8 @@ std::optional<TieringQueue::Handout> TieringQueue::Take(Time now) {
 Result<TieringQueue::Table*> TieringQueue::Owned(int64_t table_id, int64_t tiering_epoch) {
   const auto found = tables_.find(table_id);
   if (found == tables_.end()) {
-    return Error(ErrorCode::kTableNotExist, "no such table in the tiering queue table_id=", table_id);
+    return Error(ErrorCode::kTableNotExist,
+                 "no such table in the tiering queue table_id=", table_id);
   }
   if (found->second.tiering_epoch != tiering_epoch) {
     return Error(ErrorCode::kFencedTieringEpoch, "table was handed out again table_id=", table_id,

@@ -14,10 +14,11 @@ namespace sluice::coordinator {
 
 /// Which lake table is tiered next, and by whom (reference 8.3).
 ///
-/// The wire behaviour is Fluss's: states, epochs, the heartbeat's errors. The timing is ours: freshness is a bound on
-/// the age of an untiered row, so a table is queued by the age of its oldest untiered row, not at a fixed interval. A
-/// Scheduled table is probed a few times per freshness ("is there a row the lake lacks?"); only an answer of yes leads
-/// to Pending, so an idle table costs its probes alone.
+/// The wire behaviour is Fluss's: states, epochs, the heartbeat's errors. The timing is ours:
+/// freshness is a bound on the age of an untiered row, so a table is queued by the age of its
+/// oldest untiered row, not at a fixed interval. A Scheduled table is probed a few times per
+/// freshness ("is there a row the lake lacks?"); only an answer of yes leads to Pending, so an idle
+/// table costs its probes alone.
 ///
 /// Time is a monotonic reading handed in. Threads: confined.
 class TieringQueue {
@@ -56,13 +57,15 @@ class TieringQueue {
 
   /// Scheduled tables whose probe is due; they are not named again before Probed.
   std::vector<int64_t> TakeProbes(Time now);
-  /// The answer of a probe that was taken: whether the log holds rows beyond the lake; nullopt = nobody could tell.
+  /// The answer of a probe that was taken: whether the log holds rows beyond the lake; nullopt =
+  /// nobody could tell.
   void Probed(int64_t table_id, std::optional<bool> rows, Time now);
 
   /// Hand the table that waits longest to a service.
   std::optional<Handout> Take(Time now);
 
-  // What a service says of a table. Errors: kTableNotExist, kFencedTieringEpoch, kUnknownServer when it is not Tiering.
+  // What a service says of a table. Errors: kTableNotExist, kFencedTieringEpoch, kUnknownServer
+  // when it is not Tiering.
   Status Heartbeat(int64_t table_id, int64_t tiering_epoch, Time now);
   /// `again`: the service stopped before it was through (force finished), so queue it at once.
   Status Finish(int64_t table_id, int64_t tiering_epoch, bool again, Time now);
@@ -76,15 +79,15 @@ class TieringQueue {
     Time freshness{};
     State state = State::kNew;
     int64_t tiering_epoch = 0;
-    int64_t failures = 0;         // In a row.
-    Time due{};                   // Scheduled: becomes Pending, once rows are known. Failed: the same.
-    bool has_rows = false;        // Scheduled: a probe said so.
-    bool probing = false;         // Scheduled: a probe is under way.
-    Time probe_at{};              // Scheduled: the next probe.
-    Time clean_at{};              // Rows that came later may be untiered.
-    Time handed_out{};            // Tiering.
-    Time heard{};                 // Tiering: last heartbeat.
-    Time round{};                 // Expected length of a round, a moving average.
+    int64_t failures = 0;   // In a row.
+    Time due{};             // Scheduled: becomes Pending, once rows are known. Failed: the same.
+    bool has_rows = false;  // Scheduled: a probe said so.
+    bool probing = false;   // Scheduled: a probe is under way.
+    Time probe_at{};        // Scheduled: the next probe.
+    Time clean_at{};        // Rows that came later may be untiered.
+    Time handed_out{};      // Tiering.
+    Time heard{};           // Tiering: last heartbeat.
+    Time round{};           // Expected length of a round, a moving average.
   };
 
   static Time ProbeInterval(const Table& table);

@@ -43,7 +43,8 @@ TEST(TieringQueueTest, AnIdleTableIsProbedAndNeverHandedOut) {
   EXPECT_GE(probes, 40u);
 }
 
-// A row at any moment of the probe cycle is handed out early enough for a round of a second to end within freshness.
+// A row at any moment of the probe cycle is handed out early enough for a round of a second to end
+// within freshness.
 TEST(TieringQueueTest, FreshnessBoundsTheAgeOfARow) {
   for (Time arrives = 20s; arrives < 22s; arrives += 50ms) {
     TieringQueue queue;
@@ -156,7 +157,8 @@ TEST(TieringQueueTest, AFailingTableWaitsLongerEachTimeAndHoldsUpNobody) {
     while (const auto handout = queue.Take(now)) {
       const bool fails = handout->table_id == 1;
       ++(fails ? bad : good);
-      ASSERT_OK(fails ? queue.Fail(1, handout->tiering_epoch, now) : queue.Finish(2, handout->tiering_epoch, false, now));
+      ASSERT_OK(fails ? queue.Fail(1, handout->tiering_epoch, now)
+                      : queue.Finish(2, handout->tiering_epoch, false, now));
     }
   }
   EXPECT_LT(bad, 15);

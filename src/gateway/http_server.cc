@@ -12,7 +12,8 @@ namespace {
 
 constexpr time_t kKeepAliveSeconds = 3;
 
-// httplib's way to our pool. Work that the pool refuses runs on the accepting thread, which slows down acceptance.
+// httplib's way to our pool. Work that the pool refuses runs on the accepting thread, which slows
+// down acceptance.
 class PoolQueue : public httplib::TaskQueue {
  public:
   explicit PoolQueue(io::Pool& pool) : pool_(pool) {}
@@ -68,7 +69,8 @@ void SendStream(HttpResponse&& from, httplib::Response& to) {
                                   });
 }
 
-void Answer(const HttpServer::Handler& handler, const httplib::Request& request, httplib::Response& response) {
+void Answer(const HttpServer::Handler& handler, const httplib::Request& request,
+            httplib::Response& response) {
   HttpResponse answer = handler(FromHttplib(request));
   response.status = answer.status;
   if (answer.stream) {
@@ -108,17 +110,19 @@ HttpServer::HttpServer(Options options) : state_(std::make_unique<State>(std::mo
     const int on = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   });
-  server.set_exception_handler([](const httplib::Request& request, httplib::Response& response, std::exception_ptr) {
-    LogError("http handler threw path={}", request.path);
-    response.status = 500;
-  });
+  server.set_exception_handler(
+      [](const httplib::Request& request, httplib::Response& response, std::exception_ptr) {
+        LogError("http handler threw path={}", request.path);
+        response.status = 500;
+      });
   server.new_task_queue = [this] { return new PoolQueue(*state_->workers); };
 }
 
 HttpServer::~HttpServer() { Stop(); }
 
 void HttpServer::Route(const std::string& method, const std::string& pattern, Handler handler) {
-  auto call = [handler = std::move(handler)](const httplib::Request& request, httplib::Response& response) {
+  auto call = [handler = std::move(handler)](const httplib::Request& request,
+                                             httplib::Response& response) {
     Answer(handler, request, response);
   };
   if (method == "GET") {
@@ -144,7 +148,8 @@ Status HttpServer::Start() {
     state_->port = options.port;
   }
   if (state_->port < 0) {
-    return Error(ErrorCode::kNetwork, "cannot listen for HTTP, is the port in use? address=", options.host, ":",
+    return Error(ErrorCode::kNetwork,
+                 "cannot listen for HTTP, is the port in use? address=", options.host, ":",
                  options.port);
   }
   CHECK(state_->acceptor->TryPost([this] { state_->server.listen_after_bind(); }));

@@ -20,7 +20,8 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  /// Put the next piece into *piece; an empty one ends the answer. Destroyed early when the client goes away.
+  /// Put the next piece into *piece; an empty one ends the answer. Destroyed early when the client
+  /// goes away.
   std::function<void(std::string* piece)> stream;
 };
 
@@ -33,16 +34,17 @@ class HttpServer {
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
   struct Options {
     std::string host = "127.0.0.1";
-    uint16_t port = 9180;    ///< 0 = any free port.
-    size_t threads = 16;     ///< Requests and idle connections at a time; more wait.
-    std::string files;       ///< Folder served below "/", empty = none.
+    uint16_t port = 9180;  ///< 0 = any free port.
+    size_t threads = 16;   ///< Requests and idle connections at a time; more wait.
+    std::string files;     ///< Folder served below "/", empty = none.
     size_t body_bytes_max = 16 << 20;
   };
 
   explicit HttpServer(Options options);
   ~HttpServer();
 
-  /// Register before Start. `method`: GET, POST or DELETE. `pattern`: a regular expression over the whole path.
+  /// Register before Start. `method`: GET, POST or DELETE. `pattern`: a regular expression over the
+  /// whole path.
   void Route(const std::string& method, const std::string& pattern, Handler handler);
   /// Errors: kNetwork, naming the address, when the port is in use.
   Status Start();

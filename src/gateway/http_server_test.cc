@@ -63,7 +63,9 @@ TEST(HttpServerTest, RefusesAPortInUse) {
 
 TEST(HttpServerTest, RefusesABodyPastItsBound) {
   HttpServer server({.port = 0, .threads = 2, .body_bytes_max = 100});
-  server.Route("POST", "/echo", [](const HttpRequest& r) { return HttpResponse{200, "text/plain", r.body, nullptr}; });
+  server.Route("POST", "/echo", [](const HttpRequest& r) {
+    return HttpResponse{200, "text/plain", r.body, nullptr};
+  });
   ASSERT_OK(server.Start());
   httplib::Client client("127.0.0.1", server.port());
   const auto answer = client.Post("/echo", std::string(101, 'x'), "text/plain");

@@ -20,13 +20,14 @@ struct TableStatus {
   int32_t buckets = 0;
   int64_t log_end_offset = 0;  ///< Sum of the high watermarks.
   bool lake_enabled = false;
-  std::optional<int64_t> lake_offset;  ///< Sum of the offsets in the lake, none before the first commit.
+  std::optional<int64_t>
+      lake_offset;  ///< Sum of the offsets in the lake, none before the first commit.
   std::optional<int64_t> lake_snapshot_id;
-  std::optional<int64_t> lag_rows;     ///< Set when the lake is enabled, as the next two.
-  std::optional<int64_t> lag_ms;       ///< Age of the oldest row not in the lake, 0 when there is none.
+  std::optional<int64_t> lag_rows;  ///< Set when the lake is enabled, as the next two.
+  std::optional<int64_t> lag_ms;  ///< Age of the oldest row not in the lake, 0 when there is none.
   std::optional<int64_t> freshness_ms;
-  std::string state;                   ///< SCHEDULED, PENDING, TIERING, TIERED, FAILED, CANCELED.
-  std::string reason;                  ///< Why it failed or is late.
+  std::string state;   ///< SCHEDULED, PENDING, TIERING, TIERED, FAILED, CANCELED.
+  std::string reason;  ///< Why it failed or is late.
 };
 
 /// Where the figures come from.
@@ -37,7 +38,8 @@ class StatusSource {
   virtual Result<std::vector<TableStatus>> Tables() = 0;
 };
 
-/// Answers of GET /api/v1/tables: the source's figures, rows/s measured between answers, and a revision that counts.
+/// Answers of GET /api/v1/tables: the source's figures, rows/s measured between answers, and a
+/// revision that counts.
 ///
 /// Answers within `kReuse` are the same, so that many open pages cost what one does. Threads: any.
 class Overview {

@@ -20,7 +20,8 @@ class FixedSource : public StatusSource {
     if (fails) return Error(ErrorCode::kNetwork, "no server");
     return tables;
   }
-  std::vector<TableStatus> tables{{.database = "fluss", .table = "t", .buckets = 2, .log_end_offset = 100}};
+  std::vector<TableStatus> tables{
+      {.database = "fluss", .table = "t", .buckets = 2, .log_end_offset = 100}};
   bool fails = false;
 };
 

@@ -135,7 +135,8 @@ Result<std::string> SqlEndpoint::Create() {
   const std::lock_guard lock(mutex_);
   DropIdle(now_ms);
   if (sessions_.size() >= kSessionsMax) {
-    return Error(ErrorCode::kStorageBackpressure, "too many SQL sessions sessions_max=", kSessionsMax);
+    return Error(ErrorCode::kStorageBackpressure,
+                 "too many SQL sessions sessions_max=", kSessionsMax);
   }
   const std::string id = random_.Uuid();
   sessions_[id] = std::move(entry);
@@ -151,7 +152,8 @@ void SqlEndpoint::DropIdle(int64_t now_ms) {
 Result<std::shared_ptr<SqlEndpoint::Entry>> SqlEndpoint::Find(const std::string& id) {
   const std::lock_guard lock(mutex_);
   const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return Error(ErrorCode::kInvalidConfig, "unknown or ended SQL session session=", id);
+  if (found == sessions_.end())
+    return Error(ErrorCode::kInvalidConfig, "unknown or ended SQL session session=", id);
   found->second->used_ms = clock_.NowMs();
   return found->second;
 }
@@ -159,7 +161,8 @@ Result<std::shared_ptr<SqlEndpoint::Entry>> SqlEndpoint::Find(const std::string&
 HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
   const auto body = nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
   if (!body.is_object() || !body.contains("sql") || !body["sql"].is_string()) {
-    return ErrorResponse(Error(ErrorCode::kInvalidConfig, "the body must be a JSON object with a text `sql`"));
+    return ErrorResponse(
+        Error(ErrorCode::kInvalidConfig, "the body must be a JSON object with a text `sql`"));
   }
   std::shared_ptr<Entry> entry;
   if (body.contains("session") && body["session"].is_string()) {
@@ -171,7 +174,8 @@ HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
     entry->session = make_session_();
   }
   if (entry->busy.exchange(true)) {
-    return ErrorResponse(Error(ErrorCode::kInvalidConfig, "the session is running another statement"));
+    return ErrorResponse(
+        Error(ErrorCode::kInvalidConfig, "the session is running another statement"));
   }
   {
     const std::lock_guard guard(mutex_);
@@ -188,8 +192,9 @@ HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
     entry->used_ms = clock_.NowMs();
     entry->busy = false;
   };
-  auto run = std::make_shared<StatementRun>(std::make_shared<std::string>(body["sql"].get<std::string>()),
-                                            *entry->session, std::move(done));
+  auto run =
+      std::make_shared<StatementRun>(std::make_shared<std::string>(body["sql"].get<std::string>()),
+                                     *entry->session, std::move(done));
   HttpResponse response;
   response.content_type = "application/x-ndjson";
   response.stream = [run](std::string* piece) { *piece = run->Next(); };

@@ -23,7 +23,8 @@ using boost::system::error_code;
 using internal::AsioLoop;
 
 constexpr size_t kCopyChunkBytes = 256 << 10;
-constexpr size_t kSendfileBytesMax = 1 << 20;  // A fast reader must not hold the loop for a whole segment.
+constexpr size_t kSendfileBytesMax =
+    1 << 20;  // A fast reader must not hold the loop for a whole segment.
 
 AsioLoop& ToAsio(Loop& loop) {
   auto* asio_loop = dynamic_cast<AsioLoop*>(&loop);
@@ -40,7 +41,8 @@ std::string EndpointText(const tcp::endpoint& endpoint) {
   return AddressText(endpoint.address().to_string(), endpoint.port());
 }
 
-// The socket of a connection. Operations under way hold it, so it outlives the Connection that closes it.
+// The socket of a connection. Operations under way hold it, so it outlives the Connection that
+// closes it.
 struct Stream {
   Stream(AsioLoop& on, tcp::socket connected) : loop(on), socket(std::move(connected)) {}
 
@@ -60,11 +62,12 @@ class ReadSome {
   ReadSome(Stream& stream, char* out, size_t size) : stream_(stream), out_(out), size_(size) {}
   bool await_ready() const { return false; }
   void await_suspend(std::coroutine_handle<> waiter) {
-    stream_.socket.async_read_some(asio::buffer(out_, size_), [this, waiter](error_code error, size_t got) {
-      error_ = error;
-      got_ = got;
-      stream_.loop.RunTimed([waiter] { waiter.resume(); });
-    });
+    stream_.socket.async_read_some(asio::buffer(out_, size_),
+                                   [this, waiter](error_code error, size_t got) {
+                                     error_ = error;
+                                     got_ = got;
+                                     stream_.loop.RunTimed([waiter] { waiter.resume(); });
+                                   });
   }
   error_code await_resume() const { return error_; }
   size_t got() const { return got_; }
@@ -95,7 +98,8 @@ class Writable {
   error_code error_;
 };
 
-// Waits when `error` says that the socket is full. Errors: any other `error`, and a close while it waits.
+// Waits when `error` says that the socket is full. Errors: any other `error`, and a close while it
+// waits.
 Task<Status> WaitToWrite(std::shared_ptr<Stream> stream, int error) {
   if (error == EINTR) co_return Status::OK();
   if (error != EAGAIN) co_return stream->Failure(std::strerror(error));
@@ -105,7 +109,8 @@ Task<Status> WaitToWrite(std::shared_ptr<Stream> stream, int error) {
   co_return Status::OK();
 }
 
-Task<Status> SendMemory(std::shared_ptr<Stream> stream, std::vector<iovec> vectors, bool more_follows) {
+Task<Status> SendMemory(std::shared_ptr<Stream> stream, std::vector<iovec> vectors,
+                        bool more_follows) {
   size_t first = 0;
   while (first < vectors.size()) {
     msghdr message{};
@@ -118,7 +123,8 @@ Task<Status> SendMemory(std::shared_ptr<Stream> stream, std::vector<iovec> vecto
       continue;
     }
     auto left = static_cast<size_t>(sent);
-    for (; first < vectors.size() && left >= vectors[first].iov_len; ++first) left -= vectors[first].iov_len;
+    for (; first < vectors.size() && left >= vectors[first].iov_len; ++first)
+      left -= vectors[first].iov_len;
     if (left > 0) {
       vectors[first].iov_base = static_cast<char*>(vectors[first].iov_base) + left;
       vectors[first].iov_len -= left;
@@ -131,8 +137,8 @@ Task<Status> SendFileRange(std::shared_ptr<Stream> stream, Payload::FileRange ra
   auto position = static_cast<off_t>(range.position_bytes);
   uint64_t left = range.size_bytes;
   while (left > 0) {
-    const ssize_t sent = ::sendfile(stream->socket.native_handle(), range.file->descriptor(), &position,
-                                    std::min<uint64_t>(left, kSendfileBytesMax));
+    const ssize_t sent = ::sendfile(stream->socket.native_handle(), range.file->descriptor(),
+                                    &position, std::min<uint64_t>(left, kSendfileBytesMax));
     if (sent < 0) {
       CO_RETURN_NOT_OK(co_await WaitToWrite(stream, errno));
       continue;
@@ -149,7 +155,8 @@ Task<Status> CopyFileRange(std::shared_ptr<Stream> stream, Payload::FileRange ra
   for (uint64_t done = 0; done < range.size_bytes; done += chunk.size()) {
     const size_t size = std::min<uint64_t>(range.size_bytes - done, kCopyChunkBytes);
     CO_ASSIGN_OR_RETURN(chunk, range.file->ReadString(range.position_bytes + done, size));
-    if (chunk.empty()) co_return stream->Failure("file ends inside a range path=" + range.file->path());
+    if (chunk.empty())
+      co_return stream->Failure("file ends inside a range path=" + range.file->path());
     std::vector<iovec> vectors{{chunk.data(), chunk.size()}};
     CO_RETURN_NOT_OK(co_await SendMemory(stream, std::move(vectors), false));
   }
@@ -199,7 +206,9 @@ class SocketConnection : public Connection {
   }
   ~SocketConnection() override { Close(); }
 
-  Task<Result<size_t>> Read(char* out, size_t size) override { return ReadStream(stream_, out, size); }
+  Task<Result<size_t>> Read(char* out, size_t size) override {
+    return ReadStream(stream_, out, size);
+  }
   Task<Status> Write(Payload payload) override { return SendPayload(stream_, std::move(payload)); }
   void Close() override {
     if (std::exchange(stream_->closed, true)) return;
@@ -222,7 +231,8 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop> {
     const std::lock_guard lock(mutex_);
     if (!acceptor_.is_open()) return;
     AsioLoop& target = ToAsio(*loops_[next_++ % loops_.size()]);
-    acceptor_.async_accept(target.context(), [self = shared_from_this(), &target](error_code error, tcp::socket socket) {
+    acceptor_.async_accept(target.context(), [self = shared_from_this(), &target](
+                                                 error_code error, tcp::socket socket) {
       self->Accepted(error, target, std::move(socket));
     });
   }
@@ -239,7 +249,8 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop> {
     if (error) {
       // Most likely out of descriptors: trying again at once would spin.
       LogWarn("cannot accept a connection reason={}", error.message());
-      loops_[0]->After(std::chrono::milliseconds(100), [self = shared_from_this()] { self->AcceptNext(); });
+      loops_[0]->After(std::chrono::milliseconds(100),
+                       [self = shared_from_this()] { self->AcceptNext(); });
       return;
     }
     auto held = std::make_shared<tcp::socket>(std::move(socket));
@@ -270,8 +281,8 @@ class SocketListener : public Listener {
 
 class SocketNetwork : public Network {
  public:
-  Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port, std::vector<Loop*> loops,
-                                           Accept accept) override {
+  Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port,
+                                           std::vector<Loop*> loops, Accept accept) override {
     CHECK(!loops.empty());
     auto& context = ToAsio(*loops[0]).context();
     error_code error;
@@ -286,24 +297,29 @@ class SocketNetwork : public Network {
     if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
     if (error) return CannotListen(host, port, error);
     const uint16_t bound_port = acceptor.local_endpoint(error).port();
-    auto accepting = std::make_shared<AcceptLoop>(std::move(acceptor), std::move(loops), std::move(accept));
+    auto accepting =
+        std::make_shared<AcceptLoop>(std::move(acceptor), std::move(loops), std::move(accept));
     accepting->AcceptNext();
     return std::make_unique<SocketListener>(std::move(accepting), bound_port);
   }
 
-  Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host, uint16_t port) override {
+  Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host,
+                                                    uint16_t port) override {
     return ConnectTo(loop, std::move(host), port);
   }
 
  private:
   static Status CannotListen(const std::string& host, uint16_t port, const error_code& error) {
-    return Error(ErrorCode::kNetwork, "cannot listen address=", AddressText(host, port), " reason=", error.message());
+    return Error(ErrorCode::kNetwork, "cannot listen address=", AddressText(host, port),
+                 " reason=", error.message());
   }
   static Status CannotConnect(const std::string& host, uint16_t port, const error_code& error) {
-    return Error(ErrorCode::kNetwork, "cannot connect address=", AddressText(host, port), " reason=", error.message());
+    return Error(ErrorCode::kNetwork, "cannot connect address=", AddressText(host, port),
+                 " reason=", error.message());
   }
 
-  static Task<Result<std::unique_ptr<Connection>>> ConnectTo(Loop& loop, std::string host, uint16_t port) {
+  static Task<Result<std::unique_ptr<Connection>>> ConnectTo(Loop& loop, std::string host,
+                                                             uint16_t port) {
     AsioLoop& on = ToAsio(loop);
     CHECK(on.IsCurrent());
     using Resolved = std::pair<error_code, tcp::resolver::results_type>;
@@ -317,8 +333,9 @@ class SocketNetwork : public Network {
 
     tcp::socket socket(on.context());
     Completion<error_code> connected(loop);
-    asio::async_connect(socket, addresses.second,
-                        [connected](error_code error, const tcp::endpoint&) { connected.Set(error); });
+    asio::async_connect(
+        socket, addresses.second,
+        [connected](error_code error, const tcp::endpoint&) { connected.Set(error); });
     const error_code error = co_await connected;
     if (error) co_return CannotConnect(host, port, error);
     co_return std::make_unique<SocketConnection>(on, std::move(socket));

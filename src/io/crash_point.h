@@ -10,16 +10,16 @@
 //
 //   CRASH_POINT("tiering.after-lake-commit");
 //
-// With SLUICE_CRASH_POINT=tiering.after-lake-commit in the environment the process ends there at once with exit
-// code 137, as after kill -9; with tiering.after-lake-commit:3, at the third pass.
+// With SLUICE_CRASH_POINT=tiering.after-lake-commit in the environment the process ends there at
+// once with exit code 137, as after kill -9; with tiering.after-lake-commit:3, at the third pass.
 
 namespace sluice::io {
 
 /// Names of all crash points that are linked into this program, sorted.
 std::vector<std::string> CrashPoints();
 
-/// In simulation: call `hook` with the name at each crash point passed, instead of ending the process.
-/// An empty hook takes it away. Set it while no other thread runs our code.
+/// In simulation: call `hook` with the name at each crash point passed, instead of ending the
+/// process. An empty hook takes it away. Set it while no other thread runs our code.
 void SetCrashHook(std::function<void(std::string_view)> hook);
 
 namespace internal {

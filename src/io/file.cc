@@ -35,7 +35,9 @@ Status FileSystem::ReplaceFile(const std::string& path, std::string_view bytes) 
 
 bool IsNotFound(const Status& status) { return status.IsKeyError(); }
 
-Status NotFound(const std::string& path) { return Status::KeyError("no such file or folder path=", path); }
+Status NotFound(const std::string& path) {
+  return Status::KeyError("no such file or folder path=", path);
+}
 
 std::string JoinPath(std::string_view folder, std::string_view name) {
   while (!name.empty() && name.front() == '/') name.remove_prefix(1);

@@ -16,14 +16,18 @@ namespace sluice::io {
 class File {
  public:
   virtual ~File() = default;
-  /// Write all parts one after another at the end (one writev). On an error part of them may have been written.
+  /// Write all parts one after another at the end (one writev). On an error part of them may have
+  /// been written.
   virtual Status Append(std::span<const std::string_view> parts) = 0;
-  Status Append(std::string_view bytes) { return Append(std::span<const std::string_view>(&bytes, 1)); }
+  Status Append(std::string_view bytes) {
+    return Append(std::span<const std::string_view>(&bytes, 1));
+  }
   /// Overwrite in place at `position_bytes`, which may reach past the end.
   virtual Status WriteAt(uint64_t position_bytes, std::string_view bytes) = 0;
   /// Read up to `size` bytes at `position_bytes`; fewer only at the end of the file.
   virtual Result<size_t> ReadAt(uint64_t position_bytes, size_t size, char* out) const = 0;
-  /// As ReadAt, but only what the page cache holds: returns false instead of waiting for the device.
+  /// As ReadAt, but only what the page cache holds: returns false instead of waiting for the
+  /// device.
   virtual Result<bool> TryReadAt(uint64_t position_bytes, size_t size, char* out) const = 0;
   Result<std::string> ReadString(uint64_t position_bytes, size_t size) const;
   virtual Status Truncate(uint64_t size_bytes) = 0;
@@ -37,7 +41,8 @@ class File {
 
 /// A tree of files: the machine's, or a simulated one that can lose what was not synced.
 ///
-/// Errors: a missing path gives arrow's KeyError-like Status for which IsNotFound() holds; the rest IOError with the path.
+/// Errors: a missing path gives arrow's KeyError-like Status for which IsNotFound() holds; the rest
+/// IOError with the path.
 class FileSystem {
  public:
   enum class Mode { kRead, kReadWrite, kCreate, kCreateNew };  // kCreate keeps existing content.

@@ -88,7 +88,8 @@ class LocalFile : public File {
     const uint64_t end = position_bytes + bytes.size();
     while (!bytes.empty()) {
       const ssize_t wrote = Retried([&] {
-        return ::pwrite(descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(position_bytes));
+        return ::pwrite(descriptor(), bytes.data(), bytes.size(),
+                        static_cast<off_t>(position_bytes));
       });
       if (wrote < 0) return ErrnoStatus("write", path_, errno);
       bytes.remove_prefix(static_cast<size_t>(wrote));
@@ -102,7 +103,8 @@ class LocalFile : public File {
     size_t got = 0;
     while (got < size) {
       const ssize_t part = Retried([&] {
-        return ::pread(descriptor(), out + got, size - got, static_cast<off_t>(position_bytes + got));
+        return ::pread(descriptor(), out + got, size - got,
+                       static_cast<off_t>(position_bytes + got));
       });
       if (part < 0) return ErrnoStatus("read", path_, errno);
       if (part == 0) break;
@@ -116,7 +118,8 @@ class LocalFile : public File {
     while (got < size) {
       iovec vector{out + got, size - got};
       const ssize_t part = Retried([&] {
-        return ::preadv2(descriptor(), &vector, 1, static_cast<off_t>(position_bytes + got), RWF_NOWAIT);
+        return ::preadv2(descriptor(), &vector, 1, static_cast<off_t>(position_bytes + got),
+                         RWF_NOWAIT);
       });
       if (part < 0 && errno == EAGAIN) return false;
       if (part < 0 && errno == EOPNOTSUPP) return ReadWhole(position_bytes, size, out);
@@ -136,7 +139,8 @@ class LocalFile : public File {
   }
 
   Status Sync() override {
-    if (Retried([&] { return ::fdatasync(descriptor()); }) != 0) return ErrnoStatus("sync", path_, errno);
+    if (Retried([&] { return ::fdatasync(descriptor()); }) != 0)
+      return ErrnoStatus("sync", path_, errno);
     return Status::OK();
   }
 
@@ -184,16 +188,21 @@ class LocalLock : public FileSystem::Lock {
 
 int OpenFlags(FileSystem::Mode mode) {
   switch (mode) {
-    case FileSystem::Mode::kRead: return O_RDONLY;
-    case FileSystem::Mode::kReadWrite: return O_RDWR;
-    case FileSystem::Mode::kCreate: return O_RDWR | O_CREAT;
-    case FileSystem::Mode::kCreateNew: return O_RDWR | O_CREAT | O_EXCL;
+    case FileSystem::Mode::kRead:
+      return O_RDONLY;
+    case FileSystem::Mode::kReadWrite:
+      return O_RDWR;
+    case FileSystem::Mode::kCreate:
+      return O_RDWR | O_CREAT;
+    case FileSystem::Mode::kCreateNew:
+      return O_RDWR | O_CREAT | O_EXCL;
   }
   return O_RDONLY;
 }
 
 FileSystem::Entry ToEntry(std::string name, const struct stat& info) {
-  const int64_t modified_ms = info.st_mtim.tv_sec * int64_t{1000} + info.st_mtim.tv_nsec / 1'000'000;
+  const int64_t modified_ms =
+      info.st_mtim.tv_sec * int64_t{1000} + info.st_mtim.tv_nsec / 1'000'000;
   return {std::move(name), S_ISDIR(info.st_mode), static_cast<uint64_t>(info.st_size), modified_ms};
 }
 
@@ -204,7 +213,8 @@ class MachineFiles : public FileSystem {
     struct stat info;
     if (::fstat(descriptor.number(), &info) != 0) return ErrnoStatus("stat", path, errno);
     if (S_ISDIR(info.st_mode)) return ErrnoStatus("open", path, EISDIR);
-    return std::make_unique<LocalFile>(path, std::move(descriptor), static_cast<uint64_t>(info.st_size));
+    return std::make_unique<LocalFile>(path, std::move(descriptor),
+                                       static_cast<uint64_t>(info.st_size));
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
@@ -213,10 +223,12 @@ class MachineFiles : public FileSystem {
   }
 
   Result<bool> RenameIfAbsent(const std::string& from, const std::string& to) override {
-    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
+      return true;
     if (errno == EEXIST) return false;
     if (errno != EINVAL && errno != ENOSYS) return ErrnoStatus("rename", from, errno);
-    // File systems without the flag: a hard link is as exclusive, and both names are the same file until the unlink.
+    // File systems without the flag: a hard link is as exclusive, and both names are the same file
+    // until the unlink.
     if (::link(from.c_str(), to.c_str()) != 0) {
       if (errno == EEXIST) return false;
       return ErrnoStatus("link", from, errno);
@@ -246,13 +258,15 @@ class MachineFiles : public FileSystem {
     const std::string above = FolderOf(path);
     if (above == path) return ErrnoStatus("make folder", path, errno);
     RETURN_NOT_OK(MakeFolders(above));
-    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus("make folder", path, errno);
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+      return ErrnoStatus("make folder", path, errno);
     return SyncFolder(above);
   }
 
   Status SyncFolder(const std::string& path) override {
     ASSIGN_OR_RAISE(const Descriptor folder, OpenDescriptor(path, O_RDONLY | O_DIRECTORY));
-    if (Retried([&] { return ::fsync(folder.number()); }) != 0) return ErrnoStatus("sync", path, errno);
+    if (Retried([&] { return ::fsync(folder.number()); }) != 0)
+      return ErrnoStatus("sync", path, errno);
     return Status::OK();
   }
 
@@ -283,7 +297,8 @@ class MachineFiles : public FileSystem {
     ASSIGN_OR_RAISE(Descriptor descriptor, OpenDescriptor(path, O_RDWR | O_CREAT));
     if (Retried([&] { return ::flock(descriptor.number(), LOCK_EX | LOCK_NB); }) != 0) {
       if (errno != EWOULDBLOCK) return ErrnoStatus("lock", path, errno);
-      return Error(ErrorCode::kStorage, "folder is in use by another process folder=", FolderOf(path));
+      return Error(ErrorCode::kStorage,
+                   "folder is in use by another process folder=", FolderOf(path));
     }
     return std::make_unique<LocalLock>(std::move(descriptor));
   }

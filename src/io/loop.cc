@@ -23,11 +23,13 @@ Loop::TimerId AsioLoop::After(std::chrono::milliseconds delay, Callback callback
   CHECK(IsCurrent());
   const TimerId id = next_timer_++;
   auto& timer = timers_.try_emplace(id, context_, delay).first->second;
-  timer.async_wait([this, id, callback = std::move(callback)](const boost::system::error_code& error) {
-    // A timer that ran out just before it was cancelled comes without an error, but is no longer in the table.
-    if (error || timers_.erase(id) == 0) return;
-    RunTimed(callback);
-  });
+  timer.async_wait(
+      [this, id, callback = std::move(callback)](const boost::system::error_code& error) {
+        // A timer that ran out just before it was cancelled comes without an error, but is no
+        // longer in the table.
+        if (error || timers_.erase(id) == 0) return;
+        RunTimed(callback);
+      });
   return id;
 }
 

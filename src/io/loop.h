@@ -9,7 +9,8 @@
 
 namespace sluice::io {
 
-/// One thread's event loop: callbacks run one after another, each to its end. Shards and listeners live on one.
+/// One thread's event loop: callbacks run one after another, each to its end. Shards and listeners
+/// live on one.
 ///
 /// Threads: Post may be called from anywhere; the rest from the loop's own thread.
 class Loop {
@@ -26,8 +27,8 @@ class Loop {
   virtual void Cancel(TimerId timer) = 0;
   virtual bool IsCurrent() const = 0;
   virtual Clock& clock() = 0;
-  /// Simulation, where whoever waits must turn the world: run its loops until `done()`. Nothing on a loop that has a
-  /// thread of its own.
+  /// Simulation, where whoever waits must turn the world: run its loops until `done()`. Nothing on
+  /// a loop that has a thread of its own.
   virtual void RunUntil(const std::function<bool()>& done) { (void)done; }
 };
 

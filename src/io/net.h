@@ -10,7 +10,8 @@
 
 namespace sluice::io {
 
-/// One byte stream, confined to the loop that it was made on. At most one Read and one Write at a time.
+/// One byte stream, confined to the loop that it was made on. At most one Read and one Write at a
+/// time.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -26,8 +27,9 @@ class Connection {
 
 class Listener {
  public:
-  /// Stops listening; accepted connections live on. One that was accepted just before may still reach Accept on its
-  /// loop, so what Accept refers to is held by it (a shared_ptr) or outlives the loops.
+  /// Stops listening; accepted connections live on. One that was accepted just before may still
+  /// reach Accept on its loop, so what Accept refers to is held by it (a shared_ptr) or outlives
+  /// the loops.
   virtual ~Listener() = default;
   virtual uint16_t port() const = 0;
 };
@@ -40,10 +42,11 @@ class Network {
   virtual ~Network() = default;
   /// Accept connections on `host`:`port` (0 = any free port) and deal them out to `loops` in turn.
   /// Errors: kNetwork, naming the address, when the port is in use.
-  virtual Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port, std::vector<Loop*> loops,
-                                                   Accept accept) = 0;
+  virtual Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port,
+                                                   std::vector<Loop*> loops, Accept accept) = 0;
   /// The connection belongs to `loop`, on which this is called.
-  virtual Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host, uint16_t port) = 0;
+  virtual Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host,
+                                                            uint16_t port) = 0;
 };
 
 /// TCP with TCP_NODELAY, over the loops of LoopThreads.

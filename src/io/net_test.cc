@@ -56,10 +56,9 @@ struct NetTest : testing::TestWithParam<std::unique_ptr<World> (*)()> {
   Loop& loop() { return world_->client(); }
   // Accepts connections and serves each with `serve`, on two loops.
   std::unique_ptr<Listener> Serve(std::function<Task<void>(std::unique_ptr<Connection>)> serve) {
-    auto listener = network().Listen("127.0.0.1", 0, {&world_->server(0), &world_->server(1)},
-                                     [serve](std::unique_ptr<Connection> connection) {
-                                       Spawn(serve(std::move(connection)));
-                                     });
+    auto listener = network().Listen(
+        "127.0.0.1", 0, {&world_->server(0), &world_->server(1)},
+        [serve](std::unique_ptr<Connection> connection) { Spawn(serve(std::move(connection))); });
     CHECK(listener.ok());
     return std::move(listener).ValueUnsafe();
   }
@@ -89,7 +88,8 @@ TEST_P(NetTest, BytesComeBackAsSent) {
   const auto listener = Serve(Echo);
   for (int i = 0; i < 50; ++i) {
     const std::string text = "hello " + std::to_string(i);
-    ASSERT_OK_AND_ASSIGN(const std::string answer, SyncWait(loop(), AskEcho(network(), loop(), listener->port(), text)));
+    ASSERT_OK_AND_ASSIGN(const std::string answer,
+                         SyncWait(loop(), AskEcho(network(), loop(), listener->port(), text)));
     EXPECT_EQ(answer, text);
   }
 }
@@ -105,7 +105,8 @@ Task<Result<std::string>> ReadToEnd(Network& network, Loop& loop, uint16_t port)
   }
 }
 
-Task<void> SendAndHangUp(std::unique_ptr<Connection> connection, std::shared_ptr<const Payload> payload) {
+Task<void> SendAndHangUp(std::unique_ptr<Connection> connection,
+                         std::shared_ptr<const Payload> payload) {
   (void)co_await connection->Write(*payload);
 }
 
@@ -116,21 +117,26 @@ std::string Pattern(size_t size) {
 }
 
 TEST_P(NetTest, MemoryAndFileRangesArriveInOrder) {
-  const std::string content = Pattern(9 << 20);  // More than socket buffers hold, so writing has to wait.
-  ASSERT_OK_AND_ASSIGN(std::shared_ptr<File> file,
-                       LocalFileSystem().Open(folder_.path() + "/content", FileSystem::Mode::kCreate));
+  const std::string content =
+      Pattern(9 << 20);  // More than socket buffers hold, so writing has to wait.
+  ASSERT_OK_AND_ASSIGN(
+      std::shared_ptr<File> file,
+      LocalFileSystem().Open(folder_.path() + "/content", FileSystem::Mode::kCreate));
   ASSERT_OK(file->Append(content));
   Payload payload("head");
   payload.Add(Payload::FileRange{file, 5, 8 << 20});
   payload.Add(std::make_shared<const std::string>("middle"));
-  for (int i = 0; i < 3000; ++i) payload.Add("part" + std::to_string(i));  // More than one writev takes.
+  for (int i = 0; i < 3000; ++i)
+    payload.Add("part" + std::to_string(i));  // More than one writev takes.
   payload.Add(Payload::FileRange{file, 0, 7});
   ASSERT_OK_AND_ASSIGN(const std::string expected, payload.Flatten());
   ASSERT_EQ(expected.size(), payload.size_bytes());
 
   const auto shared = std::make_shared<const Payload>(payload);
-  const auto listener = Serve([shared](auto connection) { return SendAndHangUp(std::move(connection), shared); });
-  ASSERT_OK_AND_ASSIGN(const std::string got, SyncWait(loop(), ReadToEnd(network(), loop(), listener->port())));
+  const auto listener =
+      Serve([shared](auto connection) { return SendAndHangUp(std::move(connection), shared); });
+  ASSERT_OK_AND_ASSIGN(const std::string got,
+                       SyncWait(loop(), ReadToEnd(network(), loop(), listener->port())));
   EXPECT_TRUE(got == expected);
 }
 
@@ -161,8 +167,10 @@ class MemoryFile : public File {
 TEST_P(NetTest, AFileWithoutDescriptorIsCopied) {
   auto payload = std::make_shared<Payload>("head");
   payload->Add(Payload::FileRange{std::make_shared<MemoryFile>(Pattern(1 << 20)), 3, 1'000'000});
-  const auto listener = Serve([payload](auto connection) { return SendAndHangUp(std::move(connection), payload); });
-  ASSERT_OK_AND_ASSIGN(const std::string got, SyncWait(loop(), ReadToEnd(network(), loop(), listener->port())));
+  const auto listener =
+      Serve([payload](auto connection) { return SendAndHangUp(std::move(connection), payload); });
+  ASSERT_OK_AND_ASSIGN(const std::string got,
+                       SyncWait(loop(), ReadToEnd(network(), loop(), listener->port())));
   EXPECT_TRUE(got == "head" + Pattern(1 << 20).substr(3, 1'000'000));
 }
 
@@ -186,7 +194,9 @@ Task<Status> CloseWhileReading(Network& network, Loop& loop, uint16_t port, Stat
 TEST_P(NetTest, CloseFailsWhatWaitsAndEveryLaterCall) {
   const auto listener = Serve(Echo);
   Status write_status;
-  EXPECT_CODE(ErrorCode::kNetwork, SyncWait(loop(), CloseWhileReading(network(), loop(), listener->port(), &write_status)));
+  EXPECT_CODE(
+      ErrorCode::kNetwork,
+      SyncWait(loop(), CloseWhileReading(network(), loop(), listener->port(), &write_status)));
   EXPECT_CODE(ErrorCode::kNetwork, write_status);
 }
 
@@ -202,7 +212,8 @@ Task<void> HangUp(std::unique_ptr<Connection> connection) {
 
 TEST_P(NetTest, WritingToAPeerThatHungUpFails) {
   const auto listener = Serve(HangUp);
-  EXPECT_CODE(ErrorCode::kNetwork, SyncWait(loop(), WriteUntilItFails(network(), loop(), listener->port())));
+  EXPECT_CODE(ErrorCode::kNetwork,
+              SyncWait(loop(), WriteUntilItFails(network(), loop(), listener->port())));
 }
 
 Task<Status> ReadMoreThanSent(Network& network, Loop& loop, uint16_t port) {
@@ -213,15 +224,18 @@ Task<Status> ReadMoreThanSent(Network& network, Loop& loop, uint16_t port) {
 
 TEST_P(NetTest, AStreamThatEndsEarlyIsANetworkError) {
   const auto payload = std::make_shared<const Payload>("four");
-  const auto listener = Serve([payload](auto connection) { return SendAndHangUp(std::move(connection), payload); });
-  EXPECT_CODE(ErrorCode::kNetwork, SyncWait(loop(), ReadMoreThanSent(network(), loop(), listener->port())));
+  const auto listener =
+      Serve([payload](auto connection) { return SendAndHangUp(std::move(connection), payload); });
+  EXPECT_CODE(ErrorCode::kNetwork,
+              SyncWait(loop(), ReadMoreThanSent(network(), loop(), listener->port())));
 }
 
 TEST_P(NetTest, ATakenPortGivesAnErrorThatNamesTheAddress) {
   const auto listener = Serve(Echo);
   const auto second = network().Listen("127.0.0.1", listener->port(), {&loop()}, [](auto) {});
   EXPECT_CODE(ErrorCode::kNetwork, second);
-  EXPECT_THAT(second.status().message(), testing::HasSubstr("127.0.0.1:" + std::to_string(listener->port())));
+  EXPECT_THAT(second.status().message(),
+              testing::HasSubstr("127.0.0.1:" + std::to_string(listener->port())));
 }
 
 TEST_P(NetTest, AListenerThatIsGoneFreesItsPortAndRefuses) {
@@ -241,7 +255,8 @@ TEST_P(NetTest, ConnectionsAreDealtOutToTheLoopsInTurn) {
     ++(world_->server(0).IsCurrent() ? on_first : on_second);
     return Echo(std::move(connection));
   });
-  for (int i = 0; i < 10; ++i) ASSERT_OK(SyncWait(loop(), AskEcho(network(), loop(), listener->port(), "x")));
+  for (int i = 0; i < 10; ++i)
+    ASSERT_OK(SyncWait(loop(), AskEcho(network(), loop(), listener->port(), "x")));
   EXPECT_EQ(on_first, 5);
   EXPECT_EQ(on_second, 5);
 }

@@ -50,8 +50,8 @@ Result<std::string> Payload::Flatten() const {
       const auto& range = std::get<FileRange>(part);
       const size_t start = out.size();
       out.resize(start + range.size_bytes);
-      ASSIGN_OR_RAISE(const size_t got,
-                      range.file->ReadAt(range.position_bytes, range.size_bytes, out.data() + start));
+      ASSIGN_OR_RAISE(const size_t got, range.file->ReadAt(range.position_bytes, range.size_bytes,
+                                                           out.data() + start));
       if (got != range.size_bytes) {
         return Status::IOError("file ends inside a range path=", range.file->path(),
                                " position=", range.position_bytes, " size=", range.size_bytes);

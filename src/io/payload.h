@@ -11,7 +11,8 @@ namespace sluice::io {
 
 class File;
 
-/// Bytes to send: pieces of memory and ranges of files, in order. A file range goes to a socket without a copy.
+/// Bytes to send: pieces of memory and ranges of files, in order. A file range goes to a socket
+/// without a copy.
 class Payload {
  public:
   struct FileRange {

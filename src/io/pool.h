@@ -27,9 +27,9 @@ class Pool {
   [[nodiscard]] virtual bool TryPost(std::function<void()> work) = 0;
   virtual size_t queued() const = 0;
 
-  /// Run `work`, which returns Status or Result<T>, on the pool; the awaiting coroutine goes on on `loop`.
-  /// Errors: kStorage (retriable) when the queue is full.
-  /// Name a lambda with captures before the call and move it in: GCC 12 destroys such a temporary twice.
+  /// Run `work`, which returns Status or Result<T>, on the pool; the awaiting coroutine goes on on
+  /// `loop`. Errors: kStorage (retriable) when the queue is full. Name a lambda with captures
+  /// before the call and move it in: GCC 12 destroys such a temporary twice.
   template <typename Work, typename R = std::invoke_result_t<Work>>
   Task<R> Run(Loop& loop, Work work) {
     Completion<R> done(loop);

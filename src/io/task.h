@@ -18,9 +18,10 @@ class Task;
 
 namespace internal {
 
-// Where a task and the coroutine that awaits it meet: the second one to arrive goes on with the awaiter. A task that
-// ends while it is being started returns into its awaiter, so a loop over tasks that never wait does not deepen the
-// stack (GCC makes no tail call out of a coroutine without optimisation, so symmetric transfer would).
+// Where a task and the coroutine that awaits it meet: the second one to arrive goes on with the
+// awaiter. A task that ends while it is being started returns into its awaiter, so a loop over
+// tasks that never wait does not deepen the stack (GCC makes no tail call out of a coroutine
+// without optimisation, so symmetric transfer would).
 struct Meeting {
   std::coroutine_handle<> continuation_;
   std::atomic<bool> one_arrived_{false};
@@ -61,10 +62,11 @@ struct TaskPromise<void> : Meeting {
 
 }  // namespace internal
 
-/// A coroutine that starts when it is awaited (or spawned) and gives one T. It runs on the thread that resumes it:
-/// the awaitables of this module resume on the loop where they were awaited.
+/// A coroutine that starts when it is awaited (or spawned) and gives one T. It runs on the thread
+/// that resumes it: the awaitables of this module resume on the loop where they were awaited.
 ///
-/// Write coroutines as functions with arguments by value; after each co_await check again what you had learned.
+/// Write coroutines as functions with arguments by value; after each co_await check again what you
+/// had learned.
 template <typename T>
 class [[nodiscard]] Task {
  public:
@@ -83,7 +85,8 @@ class [[nodiscard]] Task {
   bool await_suspend(std::coroutine_handle<> caller) noexcept {
     handle_.promise().continuation_ = caller;
     handle_.resume();
-    return !handle_.promise().ArriveSecond();  // From here on another thread may run `caller`, and this may be gone.
+    return !handle_.promise().ArriveSecond();  // From here on another thread may run `caller`, and
+                                               // this may be gone.
   }
   T await_resume() {
     if constexpr (!std::is_void_v<T>) return std::move(*handle_.promise().value_);
@@ -121,8 +124,8 @@ inline void Spawn(Task<void> task) {
 
 /// One value that arrives once, waited for by at most one coroutine.
 ///
-/// Set may be called from any thread, once; the waiter goes on on `loop` (the loop of its own thread).
-/// Lifetime: copies share one state.
+/// Set may be called from any thread, once; the waiter goes on on `loop` (the loop of its own
+/// thread). Lifetime: copies share one state.
 template <typename T>
 class Completion {
  public:
@@ -198,7 +201,8 @@ class Sleep {
   std::chrono::milliseconds delay_;
 };
 
-/// Run a task on `loop` and block this thread until it and its frame are gone. Never call it on a loop's own thread.
+/// Run a task on `loop` and block this thread until it and its frame are gone. Never call it on a
+/// loop's own thread.
 template <typename T>
 T SyncWait(Loop& loop, Task<T> task) {
   CHECK(!loop.IsCurrent());
@@ -212,7 +216,8 @@ T SyncWait(Loop& loop, Task<T> task) {
     Spawn([](std::shared_ptr<Shared> out, std::shared_ptr<Task<T>> work) -> Task<void> {
       std::optional<T> value;
       {
-        // Its frame goes before the waiting thread goes on, which may destroy what the task's arguments refer to.
+        // Its frame goes before the waiting thread goes on, which may destroy what the task's
+        // arguments refer to.
         Task<T> running(std::move(*work));
         value.emplace(co_await running);
       }

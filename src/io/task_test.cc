@@ -43,7 +43,8 @@ Task<Result<int>> FailsAtTheMacro(Status status) {
 }
 
 TEST_F(TaskTest, ErrorsComeBackAsValues) {
-  EXPECT_CODE(ErrorCode::kStorage, SyncWait(first, FailsAtTheMacro(Error(ErrorCode::kStorage, "full"))));
+  EXPECT_CODE(ErrorCode::kStorage,
+              SyncWait(first, FailsAtTheMacro(Error(ErrorCode::kStorage, "full"))));
   EXPECT_OK(SyncWait(first, FailsAtTheMacro(Status::OK())));
 }
 
@@ -109,7 +110,9 @@ Task<int> Holds(Counted counted, int value) {
 
 TEST_F(TaskTest, ATaskThatIsNeverAwaitedFreesItsArguments) {
   std::atomic<int> live{0};
-  { const auto task = Holds(Counted(&live), 1); }
+  {
+    const auto task = Holds(Counted(&live), 1);
+  }
   EXPECT_EQ(live, 0);
 }
 
@@ -121,7 +124,8 @@ TEST_F(TaskTest, SyncWaitReturnsAfterTheFrameIsGone) {
   }
 }
 
-Task<void> AddOnOther(Counted counted, Loop& home, Loop& other, std::atomic<int>* sum, Completion<bool> done) {
+Task<void> AddOnOther(Counted counted, Loop& home, Loop& other, std::atomic<int>* sum,
+                      Completion<bool> done) {
   (void)counted;
   co_await SwitchTo(other);
   co_await SwitchTo(home);
@@ -150,7 +154,9 @@ Task<int64_t> SleepFor(Loop& loop, milliseconds delay) {
   co_return std::chrono::duration_cast<milliseconds>(loop.clock().Monotonic() - start).count();
 }
 
-TEST_F(TaskTest, SleepWaitsAtLeastAsLong) { EXPECT_GE(SyncWait(first, SleepFor(first, milliseconds(20))), 20); }
+TEST_F(TaskTest, SleepWaitsAtLeastAsLong) {
+  EXPECT_GE(SyncWait(first, SleepFor(first, milliseconds(20))), 20);
+}
 
 TEST_F(TaskTest, PostsFromOneThreadKeepTheirOrder) {
   std::vector<int> seen;
@@ -169,7 +175,8 @@ TEST_F(TaskTest, ACancelledTimerDoesNotRun) {
     first.Cancel(timer);
     first.Cancel(timer);
   });
-  (void)SyncWait(first, [](Completion<bool> done) -> Task<bool> { co_return co_await done; }(later));
+  (void)SyncWait(first,
+                 [](Completion<bool> done) -> Task<bool> { co_return co_await done; }(later));
   EXPECT_FALSE(cancelled_ran);
 }
 

@@ -27,12 +27,14 @@ struct Principal {
 
 /// What answers calls: a tablet server or a coordinator, as handlers see it.
 ///
-/// Handle is called on any loop, which must also be where it is awaited; calls of one connection are started in
-/// their order of arrival and may end in any. A failed Result becomes the error reply of the whole request.
+/// Handle is called on any loop, which must also be where it is awaited; calls of one connection
+/// are started in their order of arrival and may end in any. A failed Result becomes the error
+/// reply of the whole request.
 class Service {
  public:
   virtual ~Service() = default;
-  virtual Task<Result<Payload>> Handle(Loop& loop, std::shared_ptr<const Principal> principal, Call call) = 0;
+  virtual Task<Result<Payload>> Handle(Loop& loop, std::shared_ptr<const Principal> principal,
+                                       Call call) = 0;
 };
 
 /// The way to one server for calls: a socket, or the server of the same process.
@@ -41,7 +43,8 @@ class Service {
 class Transport {
  public:
   virtual ~Transport() = default;
-  /// Body of the response. Errors: the server's error reply as a coded Status; kNetwork when the way broke.
+  /// Body of the response. Errors: the server's error reply as a coded Status; kNetwork when the
+  /// way broke.
   virtual Task<Result<std::string>> Send(Loop& loop, Call call) = 0;
   /// Fail what is under way.
   virtual void Close() = 0;

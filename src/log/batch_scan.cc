@@ -9,7 +9,8 @@ namespace sluice::log {
 Result<std::string_view> BatchScan::View(uint64_t position, size_t size) {
   CHECK(position <= end_);
   size = std::min<uint64_t>(size, end_ - position);
-  const bool inside = position >= window_start_ && position + size <= window_start_ + window_.size();
+  const bool inside =
+      position >= window_start_ && position + size <= window_start_ + window_.size();
   if (!inside) {
     const size_t wanted = std::min<uint64_t>(std::max(size, window_bytes_), end_ - position);
     ASSIGN_OR_RAISE(window_, file_->ReadString(position, wanted));
@@ -32,12 +33,13 @@ Result<std::optional<BatchScan::Batch>> BatchScan::Next() {
 }
 
 Status BatchScan::Damaged(std::string_view reason) const {
-  return Corrupt("log batch is damaged file=", file_->path(), " position=", position_, " offset=", next_offset_,
-                 " reason=", reason);
+  return Corrupt("log batch is damaged file=", file_->path(), " position=", position_,
+                 " offset=", next_offset_, " reason=", reason);
 }
 
 Result<bool> BatchScan::IsWhole(const Batch& batch) {
-  ASSIGN_OR_RAISE(const std::string_view bytes, View(batch.position_bytes, batch.header.size_bytes()));
+  ASSIGN_OR_RAISE(const std::string_view bytes,
+                  View(batch.position_bytes, batch.header.size_bytes()));
   const auto parsed = wire::LogBatchView::Parse(bytes);
   return parsed.ok() && parsed->CrcMatches();
 }

@@ -11,7 +11,8 @@
 
 namespace sluice::log {
 
-/// Walks the batches of a segment file from one batch boundary to `end_bytes`, reading little more than headers.
+/// Walks the batches of a segment file from one batch boundary to `end_bytes`, reading little more
+/// than headers.
 class BatchScan {
  public:
   struct Batch {
@@ -38,7 +39,8 @@ class BatchScan {
         window_bytes_(window_bytes) {}
 
   /// The next batch; none at the end of the range.
-  /// Errors: kCorruptRecord, naming file, position and offset, when it does not stand there; then the scan stays.
+  /// Errors: kCorruptRecord, naming file, position and offset, when it does not stand there; then
+  /// the scan stays.
   Result<std::optional<Batch>> Next();
 
   /// Read `batch` whole and compare its CRC; false when it does not match.

@@ -11,8 +11,8 @@ namespace sluice::log {
 
 // Offsets of all the buckets of one data folder, in small text files.
 //
-// A high watermark read from here never makes a sole replica truncate: everything in its log that recovery finds whole
-// was, or may have been, acknowledged after the checkpoint was written.
+// A high watermark read from here never makes a sole replica truncate: everything in its log that
+// recovery finds whole was, or may have been, acknowledged after the checkpoint was written.
 
 inline constexpr char kRecoveryPointFile[] = "recovery-point-offset-checkpoint";
 inline constexpr char kHighWatermarkFile[] = "high-watermark-checkpoint";
@@ -22,8 +22,8 @@ using Checkpoint = std::map<types::BucketId, int64_t>;
 
 /// Replace a checkpoint file, durably.
 ///
-/// Format: lines "0" (version), the number of entries, then "tableId bucket offset" or "tableId partitionId bucket
-/// offset" each.
+/// Format: lines "0" (version), the number of entries, then "tableId bucket offset" or "tableId
+/// partitionId bucket offset" each.
 Status WriteCheckpoint(io::FileSystem& files, const std::string& path, const Checkpoint& offsets);
 
 /// Read a checkpoint file; empty when there is none.

@@ -32,7 +32,8 @@ TEST(OffsetIndexTest, ComesBackFromItsBytesAndRejectsEveryTornWrite) {
   }
   ASSERT_OK_AND_ASSIGN(const auto back, OffsetIndex::Parse(100, image));
   EXPECT_EQ(back.Last(), (OffsetIndex::Entry{180, 8192}));
-  EXPECT_FALSE(OffsetIndex::Parse(100, image + std::string(8, '\0')).ok()) << "zeros after a torn write";
+  EXPECT_FALSE(OffsetIndex::Parse(100, image + std::string(8, '\0')).ok())
+      << "zeros after a torn write";
 }
 
 TEST(OffsetIndexTest, TruncatesAtTheOffset) {

@@ -14,7 +14,11 @@
 namespace sluice::log {
 
 Log::Log(io::FileSystem& file_system, io::Clock& clock, std::string folder, LogOptions options)
-    : file_system_(file_system), clock_(clock), folder_(std::move(folder)), options_(options), files_(options.files) {
+    : file_system_(file_system),
+      clock_(clock),
+      folder_(std::move(folder)),
+      options_(options),
+      files_(options.files) {
   if (files_ == nullptr) {
     own_files_ = std::make_unique<FileCache>(file_system, /*capacity=*/12);
     files_ = own_files_.get();
@@ -24,8 +28,9 @@ Log::Log(io::FileSystem& file_system, io::Clock& clock, std::string folder, LogO
 
 Log::~Log() = default;
 
-Result<std::unique_ptr<Log>> Log::Open(io::FileSystem& file_system, io::Clock& clock, std::string folder,
-                                       LogOptions options, int64_t recovery_point) {
+Result<std::unique_ptr<Log>> Log::Open(io::FileSystem& file_system, io::Clock& clock,
+                                       std::string folder, LogOptions options,
+                                       int64_t recovery_point) {
   auto log = std::unique_ptr<Log>(new Log(file_system, clock, std::move(folder), options));
   RETURN_NOT_OK(Recovery(*log, recovery_point).Run());
   return log;
@@ -58,8 +63,8 @@ Status Log::Usable() const {
 }
 
 size_t Log::SegmentIndexOf(int64_t offset) const {
-  const auto above =
-      std::ranges::upper_bound(segments_, offset, {}, [](const auto& segment) { return segment->base_offset(); });
+  const auto above = std::ranges::upper_bound(
+      segments_, offset, {}, [](const auto& segment) { return segment->base_offset(); });
   CHECK(above != segments_.begin());
   return static_cast<size_t>(above - segments_.begin()) - 1;
 }
@@ -116,18 +121,22 @@ Status Log::RemoveSegments(size_t first, size_t last) {
     std::erase(loaded_, segments_[i]->base_offset());
     std::erase(dirty_, segments_[i]->base_offset());
   }
-  segments_.erase(segments_.begin() + static_cast<ptrdiff_t>(first), segments_.begin() + static_cast<ptrdiff_t>(last));
+  segments_.erase(segments_.begin() + static_cast<ptrdiff_t>(first),
+                  segments_.begin() + static_cast<ptrdiff_t>(last));
   return Status::OK();
 }
 
 Result<size_t> Log::DeleteSegments(const Retention& policy) {
   RETURN_NOT_OK(Usable());
-  // A writer's last batch may go only once a snapshot remembers it, or the writer would be a stranger after a restart.
+  // A writer's last batch may go only once a snapshot remembers it, or the writer would be a
+  // stranger after a restart.
   const int64_t limit = std::min({policy.floor_offset, high_watermark_, recovery_point_});
-  if (policy.roll_active && end_offset_ <= limit && largest_timestamp_ms_ < policy.delete_before_ms) {
+  if (policy.roll_active && end_offset_ <= limit &&
+      largest_timestamp_ms_ < policy.delete_before_ms) {
     RETURN_NOT_OK(Roll());
   }
-  const size_t most = segments_.size() - std::min(segments_.size(), std::max<size_t>(policy.segments_min, 1));
+  const size_t most =
+      segments_.size() - std::min(segments_.size(), std::max<size_t>(policy.segments_min, 1));
   size_t count = 0;
   for (; count < most && EndOfSegment(count) <= limit; ++count) {
     ASSIGN_OR_RAISE(const int64_t largest_ms, LargestTimestampOf(count));

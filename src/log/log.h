@@ -22,19 +22,18 @@ class Segment;
 class WriterStates;
 
 struct LogOptions {
-  uint64_t segment_bytes = 1u << 30;    ///< A batch that would pass this opens a new segment.
+  uint64_t segment_bytes = 1u << 30;     ///< A batch that would pass this opens a new segment.
   uint32_t index_interval_bytes = 4096;  ///< Log bytes between two index entries.
   int64_t writer_expiry_ms = int64_t{7} * 24 * 3600 * 1000;
-  size_t loaded_indexes_max = 4;        ///< Closed segments whose indexes stay in memory.
-  FileCache* files = nullptr;           ///< Open files of the whole shard; null: a small cache of its own.
+  size_t loaded_indexes_max = 4;  ///< Closed segments whose indexes stay in memory.
+  FileCache* files = nullptr;  ///< Open files of the whole shard; null: a small cache of its own.
 };
 
 /// One bucket's log: batches with dense offsets, in segments, with the memory of who wrote them.
 ///
-/// An appended batch is in the page cache when the call returns: the end of this process loses nothing. `Flush`
-/// makes it survive a power loss.
-/// Format: README.md of this module.
-/// Threads: confined to the shard that owns the bucket, except PendingFlush::Run.
+/// An appended batch is in the page cache when the call returns: the end of this process loses
+/// nothing. `Flush` makes it survive a power loss. Format: README.md of this module. Threads:
+/// confined to the shard that owns the bucket, except PendingFlush::Run.
 class Log {
  public:
   /// Values of Open's `recovery_point`: nothing, or everything, is known to be whole.
@@ -58,10 +57,12 @@ class Log {
     int64_t end_offset;
     uint64_t size_bytes;
   };
-  /// What may go. Oldest segments first, never past the high watermark or the recovery point, never the newest.
+  /// What may go. Oldest segments first, never past the high watermark or the recovery point, never
+  /// the newest.
   struct Retention {
-    int64_t delete_before_ms = std::numeric_limits<int64_t>::min();  ///< Newest record older than this.
-    int64_t floor_offset = std::numeric_limits<int64_t>::max();      ///< Records at and after it stay.
+    int64_t delete_before_ms =
+        std::numeric_limits<int64_t>::min();                     ///< Newest record older than this.
+    int64_t floor_offset = std::numeric_limits<int64_t>::max();  ///< Records at and after it stay.
     size_t segments_min = 1;
     bool roll_active = false;  ///< Close the newest segment first when all of it has expired.
   };
@@ -89,35 +90,40 @@ class Log {
     uint64_t truncations_ = 0;
   };
 
-  /// Open or create the log in `folder`. What lies below its last checkpoint flush is trusted; what lies above is
-  /// checked batch by batch and cut at the first that is torn. Writer states and indexes are brought up to the end.
-  /// The folder's newest writer snapshot says where that flush was; `recovery_point` counts only when there is none.
-  /// Errors: kCorruptRecord, naming file and offset, when bytes below that point are damaged or gone.
-  static Result<std::unique_ptr<Log>> Open(io::FileSystem& file_system, io::Clock& clock, std::string folder,
-                                           LogOptions options, int64_t recovery_point);
+  /// Open or create the log in `folder`. What lies below its last checkpoint flush is trusted; what
+  /// lies above is checked batch by batch and cut at the first that is torn. Writer states and
+  /// indexes are brought up to the end. The folder's newest writer snapshot says where that flush
+  /// was; `recovery_point` counts only when there is none. Errors: kCorruptRecord, naming file and
+  /// offset, when bytes below that point are damaged or gone.
+  static Result<std::unique_ptr<Log>> Open(io::FileSystem& file_system, io::Clock& clock,
+                                           std::string folder, LogOptions options,
+                                           int64_t recovery_point);
   ~Log();
 
-  /// Append one or several whole batches: all or none. Offsets and commit timestamp are stamped on the way; the
-  /// timestamp is the clock's, but never below one already in the log. A batch that its writer sent before is
-  /// not appended again.
-  /// Errors: kCorruptRecord (format, CRC); kOutOfOrderSequence; kLogStorage when the disk fails.
+  /// Append one or several whole batches: all or none. Offsets and commit timestamp are stamped on
+  /// the way; the timestamp is the clock's, but never below one already in the log. A batch that
+  /// its writer sent before is not appended again. Errors: kCorruptRecord (format, CRC);
+  /// kOutOfOrderSequence; kLogStorage when the disk fails.
   Result<Appended> AppendAsLeader(std::string_view batches, int32_t leader_epoch);
 
   /// Append batches as the leader stamped them.
-  /// Errors: as above; kDuplicateSequence; kLogOffsetOutOfRange when they do not start at end_offset().
+  /// Errors: as above; kDuplicateSequence; kLogOffsetOutOfRange when they do not start at
+  /// end_offset().
   Status AppendAsFollower(std::string_view batches);
 
-  /// Find whole batches, from the one that contains `offset` up to `max_bytes` and below `upper_offset`
-  /// (exclusive). With `at_least_one` the first batch may be larger than `max_bytes`.
-  /// Errors: kLogOffsetOutOfRange outside [start_offset, end_offset].
+  /// Find whole batches, from the one that contains `offset` up to `max_bytes` and below
+  /// `upper_offset` (exclusive). With `at_least_one` the first batch may be larger than
+  /// `max_bytes`. Errors: kLogOffsetOutOfRange outside [start_offset, end_offset].
   Result<Slice> Read(int64_t offset, uint64_t max_bytes, int64_t upper_offset, bool at_least_one);
 
-  /// Base offset of the first batch committed at or after `timestamp_ms`, end_offset() when there is none.
+  /// Base offset of the first batch committed at or after `timestamp_ms`, end_offset() when there
+  /// is none.
   Result<int64_t> OffsetOfTimestamp(int64_t timestamp_ms);
   /// Commit timestamp of the batch that contains `offset`; none at the end of the log.
   Result<std::optional<int64_t>> TimestampOf(int64_t offset);
 
-  /// Drop everything at and after `offset`; a batch that contains it goes whole. Not while a flush is under way.
+  /// Drop everything at and after `offset`; a batch that contains it goes whole. Not while a flush
+  /// is under way.
   Status TruncateTo(int64_t offset);
   /// Drop everything; the next record gets `offset`.
   Status TruncateFullyAndStartAt(int64_t offset);
@@ -131,7 +137,8 @@ class Log {
   /// Make everything appended so far durable: the three calls below in one.
   Status Flush(FlushKind kind = FlushKind::kCheckpoint);
   Result<PendingFlush> BeginFlush(FlushKind kind);
-  /// `ran` is what Run gave. After a failed one the log refuses to go on: the kernel may have dropped the pages.
+  /// `ran` is what Run gave. After a failed one the log refuses to go on: the kernel may have
+  /// dropped the pages.
   Status FinishFlush(const PendingFlush& flush, const Status& ran);
   /// Checkpoint flush, so that Open reads almost nothing.
   Status Close();
@@ -181,8 +188,8 @@ class Log {
   void MarkFolderDirty();
   Result<BatchScan::Batch> BatchAt(int64_t offset);
   Result<int64_t> LargestTimestampOf(size_t index);
-  Status ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes, int64_t upper_offset,
-                     bool at_least_one, Slice* slice) const;
+  Status ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes,
+                     int64_t upper_offset, bool at_least_one, Slice* slice) const;
   size_t SegmentIndexOf(int64_t offset) const;
   int64_t EndOfSegment(size_t index) const;
   /// The segment with its indexes in memory.
@@ -196,12 +203,14 @@ class Log {
   FileCache* files_;
   std::unique_ptr<LogState> state_;
   std::unique_ptr<WriterStates> writers_;
-  std::vector<std::unique_ptr<Segment>> segments_;  // By base offset, without gaps, never empty; the last grows.
-  std::vector<int64_t> loaded_;     // Base offsets of closed segments with indexes in memory, longest unused first.
-  std::vector<int64_t> dirty_;      // Base offsets of segments written since the last checkpoint flush.
-  std::vector<int64_t> snapshots_;  // Offsets of the writer snapshot files, ascending.
+  std::vector<std::unique_ptr<Segment>>
+      segments_;  // By base offset, without gaps, never empty; the last grows.
+  std::vector<int64_t>
+      loaded_;  // Base offsets of closed segments with indexes in memory, longest unused first.
+  std::vector<int64_t> dirty_;  // Base offsets of segments written since the last checkpoint flush.
+  std::vector<int64_t> snapshots_;          // Offsets of the writer snapshot files, ascending.
   std::vector<std::string> dirty_folders_;  // Folders with names that are not durable yet.
-  bool broken_ = false;             // A failed write could not be undone; only Open helps.
+  bool broken_ = false;                     // A failed write could not be undone; only Open helps.
   int64_t end_offset_ = 0;
   int64_t high_watermark_ = 0;
   int64_t synced_offset_ = 0;

@@ -12,8 +12,9 @@ namespace sluice::log {
 
 // One batch of an append and what becomes of it.
 struct Log::Planned {
-  wire::LogBatchHeader header;  // As it will stand in the log, or as it stands there when it is a duplicate.
-  std::string_view bytes;       // As it came.
+  wire::LogBatchHeader
+      header;  // As it will stand in the log, or as it stands there when it is a duplicate.
+  std::string_view bytes;  // As it came.
   bool duplicate;
 };
 
@@ -42,18 +43,22 @@ class StagedWriters {
 };
 
 Status OutOfOrder(const wire::LogBatchHeader& header, const WriterStates::Writer* writer) {
-  return Error(ErrorCode::kOutOfOrderSequence, "batch of a writer is out of order writer_id=", header.writer_id,
+  return Error(ErrorCode::kOutOfOrderSequence,
+               "batch of a writer is out of order writer_id=", header.writer_id,
                " sequence=", header.batch_sequence,
                " last_sequence=", writer == nullptr ? -1 : writer->back().sequence);
 }
 
-// Where the batch was appended before, if it was; an error when it does not follow its writer's last.
+// Where the batch was appended before, if it was; an error when it does not follow its writer's
+// last.
 Result<std::optional<WriterStates::Batch>> CheckSequence(const wire::LogBatchHeader& header,
-                                                         const WriterStates::Writer* writer, bool leader) {
+                                                         const WriterStates::Writer* writer,
+                                                         bool leader) {
   if (header.writer_id < 0) return std::nullopt;
   if (const auto before = WriterStates::FindDuplicate(writer, header.batch_sequence)) {
     if (leader) return before;
-    return Error(ErrorCode::kDuplicateSequence, "batch of a writer was appended before writer_id=", header.writer_id,
+    return Error(ErrorCode::kDuplicateSequence,
+                 "batch of a writer was appended before writer_id=", header.writer_id,
                  " sequence=", header.batch_sequence);
   }
   if (writer == nullptr) {
@@ -82,10 +87,12 @@ Result<Log::Plan> Log::PlanAppend(std::string_view batches, bool leader) const {
       planned.header.base_offset = next_offset;
       planned.header.commit_timestamp_ms = commit_ms;
     } else if (planned.header.base_offset != next_offset) {
-      return Error(ErrorCode::kLogOffsetOutOfRange, "batch does not follow the end of the log offset=",
-                   planned.header.base_offset, " end_offset=", next_offset, " folder=", folder_);
+      return Error(ErrorCode::kLogOffsetOutOfRange,
+                   "batch does not follow the end of the log offset=", planned.header.base_offset,
+                   " end_offset=", next_offset, " folder=", folder_);
     }
-    ASSIGN_OR_RAISE(const auto before, CheckSequence(planned.header, writers.Find(planned.header.writer_id), leader));
+    ASSIGN_OR_RAISE(const auto before,
+                    CheckSequence(planned.header, writers.Find(planned.header.writer_id), leader));
     if (before) {
       planned.duplicate = true;
       planned.header.base_offset = before->base_offset;
@@ -106,11 +113,13 @@ Result<Log::Plan> Log::PlanAppend(std::string_view batches, bool leader) const {
 Result<Log::Appended> Log::AppendAsLeader(std::string_view batches, int32_t leader_epoch) {
   RETURN_NOT_OK(Usable());
   if (leader_epoch < state_->leader_epoch()) {
-    return Error(ErrorCode::kFencedLeaderEpoch, "append under an old leader epoch epoch=", leader_epoch,
+    return Error(ErrorCode::kFencedLeaderEpoch,
+                 "append under an old leader epoch epoch=", leader_epoch,
                  " current=", state_->leader_epoch());
   }
   ASSIGN_OR_RAISE(const Plan plan, PlanAppend(batches, /*leader=*/true));
-  if (leader_epoch > state_->leader_epoch()) RETURN_NOT_OK(state_->AddEpoch(leader_epoch, end_offset_));
+  if (leader_epoch > state_->leader_epoch())
+    RETURN_NOT_OK(state_->AddEpoch(leader_epoch, end_offset_));
   RETURN_NOT_OK(Append(plan));
   const wire::LogBatchHeader& last = plan.back().header;
   return Appended{plan.front().header.base_offset, last.last_offset(), last.commit_timestamp_ms,
@@ -132,7 +141,8 @@ Status Log::Append(const Plan& plan) {
     end_offset_ = end_before;
     largest_timestamp_ms_ = largest_before_ms;
     broken_ = !undone.ok();
-    return Error(ErrorCode::kLogStorage, "append failed folder=", folder_, " reason=", written.message());
+    return Error(ErrorCode::kLogStorage, "append failed folder=", folder_,
+                 " reason=", written.message());
   }
   for (const Planned& batch : plan) {
     if (!batch.duplicate) writers_->Add(batch.header);
@@ -147,8 +157,8 @@ Status Log::Write(const Plan& plan) {
     if (batch.duplicate) continue;
     const Segment& active = *segments_.back();
     const bool first = run.empty() && active.size_bytes() == 0;
-    if (!first &&
-        !active.Fits(run_bytes + batch.bytes.size(), batch.header.last_offset(), options_.segment_bytes)) {
+    if (!first && !active.Fits(run_bytes + batch.bytes.size(), batch.header.last_offset(),
+                               options_.segment_bytes)) {
       RETURN_NOT_OK(WriteRun(run));
       run.clear();
       run_bytes = 0;

@@ -18,7 +18,8 @@ void Log::MarkDirty(int64_t base_offset) {
 }
 
 void Log::MarkFolderDirty() {
-  if (std::ranges::find(dirty_folders_, folder_) == dirty_folders_.end()) dirty_folders_.push_back(folder_);
+  if (std::ranges::find(dirty_folders_, folder_) == dirty_folders_.end())
+    dirty_folders_.push_back(folder_);
 }
 
 Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
@@ -52,20 +53,23 @@ Status Log::PendingFlush::Run() const {
   for (const std::string& folder : folders_) RETURN_NOT_OK(file_system_->SyncFolder(folder));
   CRASH_POINT("log.before-writer-snapshot");
   // The snapshot says that all below it is durable, so it comes last.
-  return snapshot_path_.empty() ? Status::OK() : file_system_->ReplaceFile(snapshot_path_, snapshot_);
+  return snapshot_path_.empty() ? Status::OK()
+                                : file_system_->ReplaceFile(snapshot_path_, snapshot_);
 }
 
 Status Log::FinishFlush(const PendingFlush& flush, const Status& ran) {
   if (!ran.ok()) {
     broken_ = true;
-    return Error(ErrorCode::kLogStorage, "flush failed folder=", folder_, " reason=", ran.message());
+    return Error(ErrorCode::kLogStorage, "flush failed folder=", folder_,
+                 " reason=", ran.message());
   }
   CHECK(flush.truncations_ == truncations_);
   synced_offset_ = std::max(synced_offset_, flush.offset_);
   if (flush.newest_segment_ == segments_.back()->base_offset()) dirty_folders_.clear();
   if (flush.kind_ == FlushKind::kData) return Status::OK();
   recovery_point_ = std::max(recovery_point_, flush.offset_);
-  std::erase_if(dirty_, [&](int64_t base) { return EndOfSegment(SegmentIndexOf(base)) <= flush.offset_; });
+  std::erase_if(dirty_,
+                [&](int64_t base) { return EndOfSegment(SegmentIndexOf(base)) <= flush.offset_; });
   if (!flush.snapshot_path_.empty()) snapshots_.push_back(flush.offset_);
   return RemoveSnapshots(0, flush.offset_);
 }
@@ -88,7 +92,8 @@ Status Log::RemoveSnapshots(int64_t from, int64_t to) {
 }
 
 Status Log::WriteSnapshot(int64_t offset, const WriterStates& writers) {
-  RETURN_NOT_OK(file_system_.ReplaceFile(SegmentPath(folder_, offset, kWriterSnapshotSuffix), writers.ToJson()));
+  RETURN_NOT_OK(file_system_.ReplaceFile(SegmentPath(folder_, offset, kWriterSnapshotSuffix),
+                                         writers.ToJson()));
   if (std::ranges::find(snapshots_, offset) == snapshots_.end()) snapshots_.push_back(offset);
   std::ranges::sort(snapshots_);
   return Status::OK();
@@ -109,10 +114,13 @@ Result<WriterStates> Log::WritersAt(int64_t offset) {
     const size_t index = SegmentIndexOf(from);
     const int64_t end = std::min(EndOfSegment(index), offset);
     ASSIGN_OR_RAISE(Segment * segment, Loaded(index));
-    ASSIGN_OR_RAISE(BatchScan scan, segment->ScanFrom(segment->offsets().Floor(from), BatchScan::kRecoveryBytes));
+    ASSIGN_OR_RAISE(BatchScan scan,
+                    segment->ScanFrom(segment->offsets().Floor(from), BatchScan::kRecoveryBytes));
     while (scan.next_offset() < end) {
       ASSIGN_OR_RAISE(const auto batch, scan.Next());
-      if (!batch) return Corrupt("log file ends early file=", segment->log_path(), " offset=", scan.next_offset());
+      if (!batch)
+        return Corrupt("log file ends early file=", segment->log_path(),
+                       " offset=", scan.next_offset());
       if (batch->header.base_offset >= from) writers.Add(batch->header);
     }
     from = end;
@@ -124,7 +132,8 @@ Status Log::CutAt(int64_t offset) {
   const size_t index = SegmentIndexOf(offset);
   if (index + 1 < segments_.size()) {
     RETURN_NOT_OK(RemoveSegments(index + 1, segments_.size()));
-    // Else a power loss could bring their files back where new segments of the same names were started.
+    // Else a power loss could bring their files back where new segments of the same names were
+    // started.
     RETURN_NOT_OK(file_system_.SyncFolder(folder_));
   }
   ASSIGN_OR_RAISE(Segment * segment, Loaded(index));
@@ -132,7 +141,8 @@ Status Log::CutAt(int64_t offset) {
   ASSIGN_OR_RAISE(BatchScan scan, segment->ScanFrom(segment->offsets().Floor(offset)));
   while (scan.next_offset() < offset) {
     ASSIGN_OR_RAISE(const auto batch, scan.Next());
-    if (!batch) return Corrupt("log file ends before its cut file=", segment->log_path(), " offset=", offset);
+    if (!batch)
+      return Corrupt("log file ends before its cut file=", segment->log_path(), " offset=", offset);
   }
   MarkDirty(segment->base_offset());
   MarkFolderDirty();
@@ -149,7 +159,8 @@ Status Log::TruncateTo(int64_t offset) {
   ASSIGN_OR_RAISE(const BatchScan::Batch first_gone, BatchAt(offset));
   const int64_t cut = first_gone.header.base_offset;
   if (!snapshots_.empty() && snapshots_.back() > cut) {
-    // The newest snapshot decides where recovery starts; it has to be at the cut before anything is cut.
+    // The newest snapshot decides where recovery starts; it has to be at the cut before anything is
+    // cut.
     ASSIGN_OR_RAISE(const WriterStates writers, WritersAt(cut));
     RETURN_NOT_OK(WriteSnapshot(cut, writers));
   }

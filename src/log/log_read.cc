@@ -8,7 +8,8 @@ namespace sluice::log {
 namespace {
 
 Status EndsEarly(const Segment& segment, int64_t offset) {
-  return Corrupt("log file ends before its next segment starts file=", segment.log_path(), " offset=", offset);
+  return Corrupt("log file ends before its next segment starts file=", segment.log_path(),
+                 " offset=", offset);
 }
 
 // The batch that contains `offset`, at or after the start of `scan`.
@@ -29,7 +30,8 @@ Result<BatchScan::Batch> Log::BatchAt(int64_t offset) {
   return SkipTo(*segment, &scan, offset);
 }
 
-Result<Log::Slice> Log::Read(int64_t offset, uint64_t max_bytes, int64_t upper_offset, bool at_least_one) {
+Result<Log::Slice> Log::Read(int64_t offset, uint64_t max_bytes, int64_t upper_offset,
+                             bool at_least_one) {
   if (offset < start_offset() || offset > end_offset_) {
     return Error(ErrorCode::kLogOffsetOutOfRange, "offset is outside the log offset=", offset,
                  " start=", start_offset(), " end=", end_offset_, " folder=", folder_);
@@ -41,19 +43,23 @@ Result<Log::Slice> Log::Read(int64_t offset, uint64_t max_bytes, int64_t upper_o
     const int64_t segment_end = EndOfSegment(index);
     ASSIGN_OR_RAISE(Segment * segment, Loaded(index));
     RETURN_NOT_OK(ExtendSlice(*segment, segment_end, max_bytes, upper, at_least_one, &slice));
-    if (slice.next_offset < segment_end) break;  // Something other than the segment's end stopped it.
+    if (slice.next_offset < segment_end)
+      break;  // Something other than the segment's end stopped it.
   }
   return slice;
 }
 
-Status Log::ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes, int64_t upper_offset,
-                        bool at_least_one, Slice* slice) const {
+Status Log::ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes,
+                        int64_t upper_offset, bool at_least_one, Slice* slice) const {
   ASSIGN_OR_RAISE(BatchScan scan, segment.ScanFrom(segment.offsets().Floor(slice->next_offset)));
   ASSIGN_OR_RAISE(BatchScan::Batch last, SkipTo(segment, &scan, slice->next_offset));
   const uint64_t start = last.position_bytes;
   const uint64_t limit = start + (max_bytes - std::min(max_bytes, slice->size_bytes));
-  const auto fits = [&](uint64_t end_bytes, int64_t next) { return end_bytes <= limit && next <= upper_offset; };
-  const bool forced = at_least_one && slice->ranges.empty() && last.header.next_offset() <= upper_offset;
+  const auto fits = [&](uint64_t end_bytes, int64_t next) {
+    return end_bytes <= limit && next <= upper_offset;
+  };
+  const bool forced =
+      at_least_one && slice->ranges.empty() && last.header.next_offset() <= upper_offset;
   if (!forced && !fits(last.end_bytes(), last.header.next_offset())) return Status::OK();
   if (slice->ranges.empty()) slice->first_offset = last.header.base_offset;
 
@@ -95,7 +101,8 @@ Result<int64_t> Log::LargestTimestampOf(size_t index) {
 
 Result<int64_t> Log::OffsetOfTimestamp(int64_t timestamp_ms) {
   if (timestamp_ms > largest_timestamp_ms_) return end_offset_;
-  size_t low = 0;  // First segment that may hold it: largest timestamps do not fall from one to the next.
+  size_t low =
+      0;  // First segment that may hold it: largest timestamps do not fall from one to the next.
   for (size_t high = segments_.size() - 1; low < high;) {
     const size_t middle = (low + high) / 2;
     ASSIGN_OR_RAISE(const int64_t largest_ms, LargestTimestampOf(middle));
@@ -117,7 +124,8 @@ Result<int64_t> Log::OffsetOfTimestamp(int64_t timestamp_ms) {
 
 Result<std::optional<int64_t>> Log::TimestampOf(int64_t offset) {
   if (offset < start_offset() || offset > end_offset_) {
-    return Error(ErrorCode::kLogOffsetOutOfRange, "offset is outside the log offset=", offset, " folder=", folder_);
+    return Error(ErrorCode::kLogOffsetOutOfRange, "offset is outside the log offset=", offset,
+                 " folder=", folder_);
   }
   if (offset == end_offset_) return std::nullopt;
   ASSIGN_OR_RAISE(const BatchScan::Batch batch, BatchAt(offset));

@@ -13,9 +13,11 @@ Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder
   if (io::IsNotFound(content.status())) return state;
   ASSIGN_OR_RAISE(const std::string text, std::move(content));
   const auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const bool whole = document.is_object() && document.contains("start_offset") && document.contains("restarting") &&
-                     document["start_offset"].is_number_integer() && document["restarting"].is_boolean() &&
-                     document.contains("epochs") && document["epochs"].is_array();
+  const bool whole = document.is_object() && document.contains("start_offset") &&
+                     document.contains("restarting") &&
+                     document["start_offset"].is_number_integer() &&
+                     document["restarting"].is_boolean() && document.contains("epochs") &&
+                     document["epochs"].is_array();
   if (!whole) return Corrupt("log state is damaged file=", state.path_);
   state.start_offset_ = document["start_offset"].get<int64_t>();
   state.restarting_ = document["restarting"].get<bool>();
@@ -23,7 +25,8 @@ Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder
     state.cutting_at_ = document["cutting_at"].get<int64_t>();
   }
   for (const Json& pair : document["epochs"]) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer() || !pair[1].is_number_integer()) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_integer() ||
+        !pair[1].is_number_integer()) {
       return Corrupt("log state has a damaged epoch file=", state.path_);
     }
     state.epochs_.push_back({pair[0].get<int32_t>(), pair[1].get<int64_t>()});
@@ -33,9 +36,12 @@ Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder
 
 Status LogState::Save() const {
   Json epochs = Json::array();
-  for (const Epoch& epoch : epochs_) epochs.push_back(Json::array({epoch.epoch, epoch.start_offset}));
-  Json document = {
-      {"version", 1}, {"start_offset", start_offset_}, {"restarting", restarting_}, {"epochs", std::move(epochs)}};
+  for (const Epoch& epoch : epochs_)
+    epochs.push_back(Json::array({epoch.epoch, epoch.start_offset}));
+  Json document = {{"version", 1},
+                   {"start_offset", start_offset_},
+                   {"restarting", restarting_},
+                   {"epochs", std::move(epochs)}};
   if (cutting_at_.has_value()) document["cutting_at"] = *cutting_at_;
   return files_->ReplaceFile(path_, document.dump());
 }

@@ -9,15 +9,18 @@
 
 namespace sluice::log {
 
-/// What a log must know beside its segments: where it starts, what was under way, its leaders' epochs.
+/// What a log must know beside its segments: where it starts, what was under way, its leaders'
+/// epochs.
 ///
-/// Format: JSON file "log-state.json" in the log's folder, replaced durably; absent while all has its first value.
+/// Format: JSON file "log-state.json" in the log's folder, replaced durably; absent while all has
+/// its first value.
 class LogState {
  public:
   static Result<LogState> Load(io::FileSystem& files, const std::string& folder);
   /// Remember, durably, that segments below `start_offset` are to go.
   Status SetStart(int64_t start_offset);
-  /// Remember, durably, that every segment is to go and the log goes on empty at `start_offset`; then that it is done.
+  /// Remember, durably, that every segment is to go and the log goes on empty at `start_offset`;
+  /// then that it is done.
   Status BeginRestart(int64_t start_offset);
   Status EndRestart();
 

@@ -33,13 +33,15 @@ TEST_F(LogTest, GivesDenseOffsetsAndKeepsTheBytes) {
 
 TEST_F(LogTest, AppendsSeveralBatchesAtOnceOrNone) {
   ASSERT_OK(Reopen());
-  std::string batches = MakeBatch({.records = 2, .body = "a"}) + MakeBatch({.records = 2, .body = "b"});
+  std::string batches =
+      MakeBatch({.records = 2, .body = "a"}) + MakeBatch({.records = 2, .body = "b"});
   ASSERT_OK_AND_ASSIGN(const auto appended, log_->AppendAsLeader(batches, 0));
   EXPECT_EQ(appended.base_offset, 0);
   EXPECT_EQ(appended.last_offset, 3);
   batches.back() ^= 1;
   EXPECT_CODE(ErrorCode::kCorruptRecord, log_->AppendAsLeader(batches, 0));
-  EXPECT_CODE(ErrorCode::kCorruptRecord, log_->AppendAsLeader(batches.substr(0, batches.size() - 1), 0));
+  EXPECT_CODE(ErrorCode::kCorruptRecord,
+              log_->AppendAsLeader(batches.substr(0, batches.size() - 1), 0));
   EXPECT_CODE(ErrorCode::kCorruptRecord, log_->AppendAsLeader("", 0));
   EXPECT_EQ(AllBodies(*log_), (std::vector<std::string>{"a", "b"}));
 }
@@ -66,7 +68,8 @@ TEST_F(LogTest, RollsWhenASegmentIsFull) {
     EXPECT_EQ(segments[i].end_offset, i + 1 < segments.size() ? segments[i + 1].base_offset : 80);
   }
   ASSERT_OK(Append({.body = std::string(5000, 'y')}).status());
-  EXPECT_GT(log_->Segments().back().size_bytes, options_.segment_bytes) << "a batch larger than a segment";
+  EXPECT_GT(log_->Segments().back().size_bytes, options_.segment_bytes)
+      << "a batch larger than a segment";
   EXPECT_EQ(AllBodies(*log_).size(), 41u);
 }
 
@@ -105,12 +108,14 @@ TEST_F(LogTest, HonoursSizeAndUpperBound) {
       for (int64_t upper = 0; upper <= 62; upper += 5) {
         for (const bool at_least_one : {false, true}) {
           std::string expected;
-          for (size_t i = first; i < batches.size() && static_cast<int64_t>(2 * i + 2) <= upper; ++i) {
+          for (size_t i = first; i < batches.size() && static_cast<int64_t>(2 * i + 2) <= upper;
+               ++i) {
             const bool forced = at_least_one && expected.empty();
             if (!forced && expected.size() + batches[i].size() > max_bytes) break;
             expected += batches[i];
           }
-          ASSERT_OK_AND_ASSIGN(const auto slice, log_->Read(2 * first, max_bytes, upper, at_least_one));
+          ASSERT_OK_AND_ASSIGN(const auto slice,
+                               log_->Read(2 * first, max_bytes, upper, at_least_one));
           ASSERT_EQ(slice.size_bytes, expected.size())
               << first << " " << max_bytes << " " << upper << " " << at_least_one;
           ASSERT_EQ(BytesOf(slice), expected);
@@ -254,9 +259,11 @@ TEST_F(LogTest, RetentionDropsOldSegmentsOnly) {
   EXPECT_EQ(gone, 1u) << "the second segment's newest record is not older";
   EXPECT_EQ(log_->start_offset(), segments[1].base_offset);
 
-  ASSERT_OK_AND_ASSIGN(gone, log_->DeleteSegments({.delete_before_ms = INT64_MAX, .floor_offset = segments[1].end_offset}));
+  ASSERT_OK_AND_ASSIGN(gone, log_->DeleteSegments({.delete_before_ms = INT64_MAX,
+                                                   .floor_offset = segments[1].end_offset}));
   EXPECT_EQ(gone, 1u) << "the floor holds the rest";
-  ASSERT_OK_AND_ASSIGN(gone, log_->DeleteSegments({.delete_before_ms = INT64_MAX, .segments_min = 2}));
+  ASSERT_OK_AND_ASSIGN(gone,
+                       log_->DeleteSegments({.delete_before_ms = INT64_MAX, .segments_min = 2}));
   EXPECT_EQ(log_->Segments().size(), 2u);
   ASSERT_OK_AND_ASSIGN(gone, log_->DeleteSegments(expire_all));
   EXPECT_EQ(log_->Segments().size(), 1u) << "the newest stays";
@@ -266,7 +273,8 @@ TEST_F(LogTest, RetentionDropsOldSegmentsOnly) {
   EXPECT_EQ(log_->start_offset(), start);
   EXPECT_CODE(ErrorCode::kLogOffsetOutOfRange, log_->Read(0, 1, INT64_MAX, true));
   log_->AdvanceHighWatermark(80);
-  ASSERT_OK_AND_ASSIGN(gone, log_->DeleteSegments({.delete_before_ms = INT64_MAX, .roll_active = true}));
+  ASSERT_OK_AND_ASSIGN(gone,
+                       log_->DeleteSegments({.delete_before_ms = INT64_MAX, .roll_active = true}));
   EXPECT_EQ(log_->start_offset(), 80);
   EXPECT_EQ(log_->end_offset(), 80);
   ASSERT_OK(Reopen());
@@ -280,9 +288,11 @@ TEST_F(LogTest, ADeletionThatStoppedHalfWayIsFinished) {
   ASSERT_OK_AND_ASSIGN(const std::string first, io::LocalFileSystem().ReadFile(PathOf(0, ".log")));
   log_->AdvanceHighWatermark(80);
   ASSERT_OK(log_->Flush());
-  ASSERT_OK_AND_ASSIGN(const size_t gone, log_->DeleteSegments({.delete_before_ms = INT64_MAX, .floor_offset = second}));
+  ASSERT_OK_AND_ASSIGN(const size_t gone, log_->DeleteSegments({.delete_before_ms = INT64_MAX,
+                                                                .floor_offset = second}));
   ASSERT_EQ(gone, 1u);
-  ASSERT_OK(io::LocalFileSystem().ReplaceFile(PathOf(0, ".log"), first));  // As if its removal had been lost.
+  ASSERT_OK(io::LocalFileSystem().ReplaceFile(PathOf(0, ".log"),
+                                              first));  // As if its removal had been lost.
   ASSERT_OK(Reopen());
   EXPECT_EQ(log_->start_offset(), second);
   ASSERT_OK_AND_ASSIGN(const bool back, io::LocalFileSystem().Exists(PathOf(0, ".log")));

@@ -66,15 +66,19 @@ class LogFixture : public ::testing::Test {
   /// Let go of the log, as a killed process does, and open it again.
   Status Reopen(int64_t recovery_point = Log::kScanAll) {
     log_.reset();
-    ARROW_ASSIGN_OR_RAISE(log_, Log::Open(io::LocalFileSystem(), clock_, folder_, options_, recovery_point));
+    ARROW_ASSIGN_OR_RAISE(
+        log_, Log::Open(io::LocalFileSystem(), clock_, folder_, options_, recovery_point));
     return Status::OK();
   }
-  Result<Log::Appended> Append(const TestBatch& batch) { return log_->AppendAsLeader(MakeBatch(batch), 0); }
+  Result<Log::Appended> Append(const TestBatch& batch) {
+    return log_->AppendAsLeader(MakeBatch(batch), 0);
+  }
   /// Append `count` batches of two records with the bodies "0", "1", …
   void Fill(int count) {
     for (int i = 0; i < count; ++i) {
       clock_.Advance(std::chrono::milliseconds(10));
-      const auto appended = Append({.writer_id = 7, .sequence = filled_, .records = 2, .body = BodyOf(filled_)});
+      const auto appended =
+          Append({.writer_id = 7, .sequence = filled_, .records = 2, .body = BodyOf(filled_)});
       ASSERT_TRUE(appended.ok()) << appended.status().ToString();
       ++filled_;
     }
@@ -82,7 +86,8 @@ class LogFixture : public ::testing::Test {
   static std::string BodyOf(int i) { return std::to_string(i) + std::string(50, 'x'); }
   std::string PathOf(int64_t base_offset, std::string_view suffix) const {
     const std::string digits = std::to_string(base_offset);
-    return io::JoinPath(folder_, std::string(20 - digits.size(), '0') + digits + std::string(suffix));
+    return io::JoinPath(folder_,
+                        std::string(20 - digits.size(), '0') + digits + std::string(suffix));
   }
 
   TempDir dir_;

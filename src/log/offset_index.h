@@ -10,7 +10,8 @@ namespace sluice::log {
 
 /// Sparse map from record offset to byte position inside one log segment.
 ///
-/// Format: 8-byte entries, big-endian: u32 offset - base_offset, u32 position of its batch; both increase.
+/// Format: 8-byte entries, big-endian: u32 offset - base_offset, u32 position of its batch; both
+/// increase.
 class OffsetIndex {
  public:
   static constexpr size_t kEntryBytes = 8;
@@ -43,7 +44,9 @@ class OffsetIndex {
     uint32_t relative_offset;
     uint32_t position_bytes;
   };
-  Entry At(size_t i) const { return {base_ + entries_[i].relative_offset, entries_[i].position_bytes}; }
+  Entry At(size_t i) const {
+    return {base_ + entries_[i].relative_offset, entries_[i].position_bytes};
+  }
   Entry Before(std::vector<Raw>::const_iterator above) const;
 
   int64_t base_;              // Offset of the segment's first record.

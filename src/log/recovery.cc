@@ -66,7 +66,8 @@ Status Recovery::TakeStock() {
   ASSIGN_OR_RAISE(const auto entries, log_.file_system_.List(log_.folder_));
   for (const auto& entry : entries) {
     if (const auto base = OffsetInName(entry.name, kLogSuffix)) {
-      log_.segments_.push_back(std::make_unique<Segment>(*log_.files_, log_.folder_, *base, entry.size_bytes));
+      log_.segments_.push_back(
+          std::make_unique<Segment>(*log_.files_, log_.folder_, *base, entry.size_bytes));
     } else if (const auto offset = OffsetInName(entry.name, kWriterSnapshotSuffix)) {
       log_.snapshots_.push_back(*offset);
     } else if (entry.name.ends_with(".tmp") || entry.name.ends_with(".deleted")) {
@@ -78,16 +79,19 @@ Status Recovery::TakeStock() {
 
 // Finish a deletion of old segments that was interrupted.
 Status Recovery::DropSegmentsBelowStart() {
-  const auto first_kept = std::ranges::lower_bound(log_.segments_, log_.state_->start_offset(), {},
-                                                   [](const auto& segment) { return segment->base_offset(); });
+  const auto first_kept =
+      std::ranges::lower_bound(log_.segments_, log_.state_->start_offset(), {},
+                               [](const auto& segment) { return segment->base_offset(); });
   return log_.RemoveSegments(0, static_cast<size_t>(first_kept - log_.segments_.begin()));
 }
 
-// Take the newest writer snapshot that can be read; what lies below it was durable when it was written.
+// Take the newest writer snapshot that can be read; what lies below it was durable when it was
+// written.
 Status Recovery::LoadSnapshot() {
   const int64_t start = log_.start_offset();
   while (!log_.snapshots_.empty() && !has_snapshot_) {
-    const std::string path = SegmentPath(log_.folder_, log_.snapshots_.back(), kWriterSnapshotSuffix);
+    const std::string path =
+        SegmentPath(log_.folder_, log_.snapshots_.back(), kWriterSnapshotSuffix);
     ASSIGN_OR_RAISE(const std::string json, log_.file_system_.ReadFile(path));
     auto writers = WriterStates::FromJson(json);
     if (writers.ok()) {
@@ -108,22 +112,25 @@ Status Recovery::Scan() {
   const size_t first = log_.SegmentIndexOf(from_);
   for (size_t i = first; i < log_.segments_.size() && !cut_; ++i) {
     RETURN_NOT_OK(ScanSegment(i));
-    if (cut_ || i + 1 == log_.segments_.size() || end_ == log_.segments_[i + 1]->base_offset()) continue;
+    if (cut_ || i + 1 == log_.segments_.size() || end_ == log_.segments_[i + 1]->base_offset())
+      continue;
     RETURN_NOT_OK(Damaged(i, log_.segments_[i]->size_bytes(), end_,
-                          Corrupt("log file ends before its next segment starts file=", log_.segments_[i]->log_path(),
-                                  " offset=", end_)));
+                          Corrupt("log file ends before its next segment starts file=",
+                                  log_.segments_[i]->log_path(), " offset=", end_)));
   }
   if (end_ < trusted_ && trusted_ != Log::kCleanlyClosed) {
-    return Corrupt("log ends below its recovery point file=", log_.segments_.back()->log_path(), " offset=", end_,
-                   " recovery_point=", trusted_);
+    return Corrupt("log ends below its recovery point file=", log_.segments_.back()->log_path(),
+                   " offset=", end_, " recovery_point=", trusted_);
   }
   if (end_ == trusted_) return Status::OK();
-  for (size_t i = first; i < log_.segments_.size(); ++i) log_.MarkDirty(log_.segments_[i]->base_offset());
+  for (size_t i = first; i < log_.segments_.size(); ++i)
+    log_.MarkDirty(log_.segments_[i]->base_offset());
   log_.MarkFolderDirty();
   return Status::OK();
 }
 
-// A scan from the last index entry at or below what is known; index entries above what is trusted go.
+// A scan from the last index entry at or below what is known; index entries above what is trusted
+// go.
 Result<BatchScan> Recovery::StartScan(size_t index) {
   Segment& segment = *log_.segments_[index];
   const Status loaded = segment.Load();
@@ -154,8 +161,9 @@ Status Recovery::ScanSegment(size_t index) {
       ASSIGN_OR_RAISE(const bool whole, scan.IsWhole(**batch));
       if (!whole) {
         end_ = offset;
-        return Damaged(index, position, offset, Corrupt("log batch has a wrong crc file=", segment.log_path(),
-                                                        " position=", position, " offset=", offset));
+        return Damaged(index, position, offset,
+                       Corrupt("log batch has a wrong crc file=", segment.log_path(),
+                               " position=", position, " offset=", offset));
       }
     }
     const wire::LogBatchHeader& header = (*batch)->header;
@@ -171,7 +179,8 @@ Status Recovery::ScanSegment(size_t index) {
 }
 
 // Cut a torn tail; damage in what was durable is for a person to see.
-Status Recovery::Damaged(size_t index, uint64_t position_bytes, int64_t offset, const Status& reason) {
+Status Recovery::Damaged(size_t index, uint64_t position_bytes, int64_t offset,
+                         const Status& reason) {
   if (offset < trusted_) return reason;
   Segment& segment = *log_.segments_[index];
   LogInfo("log tail is cut file={} offset={} bytes={}: {}", segment.log_path(), offset,

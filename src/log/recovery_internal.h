@@ -27,10 +27,10 @@ class Recovery {
   Log& log_;
   const int64_t recovery_point_;
   bool has_snapshot_ = false;
-  int64_t trusted_ = 0;   // Batches below it are not checked, and must be there.
-  int64_t from_ = 0;      // Writer states are known up to here.
-  int64_t end_ = 0;       // End of what has been found whole.
-  bool cut_ = false;      // The rest has been dropped: nothing follows.
+  int64_t trusted_ = 0;  // Batches below it are not checked, and must be there.
+  int64_t from_ = 0;     // Writer states are known up to here.
+  int64_t end_ = 0;      // End of what has been found whole.
+  bool cut_ = false;     // The rest has been dropped: nothing follows.
 };
 
 }  // namespace sluice::log

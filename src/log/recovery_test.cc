@@ -13,7 +13,8 @@ class RecoveryTest : public internal::LogFixture {
     return files().ReadFile(PathOf(base_offset, suffix)).ValueOrDie();
   }
   Status Replace(int64_t base_offset, std::string_view suffix, std::string_view image) const {
-    ARROW_ASSIGN_OR_RAISE(const auto file, files().Open(PathOf(base_offset, suffix), io::FileSystem::Mode::kCreate));
+    ARROW_ASSIGN_OR_RAISE(const auto file,
+                          files().Open(PathOf(base_offset, suffix), io::FileSystem::Mode::kCreate));
     ARROW_RETURN_NOT_OK(file->Truncate(0));
     return file->Append(image);
   }
@@ -44,9 +45,11 @@ TEST_F(RecoveryTest, CutsATornWriteAtTheLastWholeBatch) {
     ASSERT_OK(Reopen());
     const size_t whole = std::ranges::upper_bound(ends, size) - ends.begin() - 1;
     ASSERT_EQ(log_->end_offset(), static_cast<int64_t>(2 * whole)) << "cut to " << size << " bytes";
-    ASSERT_EQ(AllBatches(*log_), (std::vector<std::string>(batches.begin(), batches.begin() + whole)));
+    ASSERT_EQ(AllBatches(*log_),
+              (std::vector<std::string>(batches.begin(), batches.begin() + whole)));
     ASSERT_EQ(log_->size_bytes(), ends[whole]);
-    ASSERT_OK(Append({.writer_id = 7, .sequence = static_cast<int32_t>(whole)}).status());  // The writer goes on.
+    ASSERT_OK(Append({.writer_id = 7, .sequence = static_cast<int32_t>(whole)})
+                  .status());  // The writer goes on.
   }
 }
 
@@ -65,7 +68,9 @@ TEST_F(RecoveryTest, CutsAtEveryDamagedByteThatWasNotSynced) {
     ASSERT_OK(Replace(0, ".log", damaged));
     ASSERT_OK(Reopen());
     const size_t whole = at < batches[0].size() + batches[1].size() ? 1 : 2;
-    ASSERT_EQ(AllBatches(*log_), (std::vector<std::string>(batches.begin(), batches.begin() + whole))) << "byte " << at;
+    ASSERT_EQ(AllBatches(*log_),
+              (std::vector<std::string>(batches.begin(), batches.begin() + whole)))
+        << "byte " << at;
   }
 }
 
@@ -151,7 +156,9 @@ TEST_F(RecoveryTest, MissingAndTornIndexesAreBuiltAnew) {
         ASSERT_OK(Replace(segment.base_offset, suffix, std::string_view(image).substr(0, size)));
         ASSERT_OK(Reopen());
         ASSERT_EQ(AllBatches(*log_), batches);
-        ASSERT_OK_AND_ASSIGN(const int64_t found, log_->OffsetOfTimestamp(io::SimClock::kStartMs + 10 * (segment.end_offset / 2)));
+        ASSERT_OK_AND_ASSIGN(
+            const int64_t found,
+            log_->OffsetOfTimestamp(io::SimClock::kStartMs + 10 * (segment.end_offset / 2)));
         ASSERT_EQ(found, segment.end_offset - 2) << suffix << " cut to " << size;
       }
       log_.reset();
@@ -195,8 +202,9 @@ TEST_F(RecoveryTest, AnInterruptedRestartIsFinished) {
   ASSERT_OK(Reopen());
   Fill(40);
   log_.reset();
-  ASSERT_OK(files().ReplaceFile(io::JoinPath(folder_, "log-state.json"),
-                                R"({"version":1,"start_offset":500,"restarting":true,"epochs":[]})"));
+  ASSERT_OK(
+      files().ReplaceFile(io::JoinPath(folder_, "log-state.json"),
+                          R"({"version":1,"start_offset":500,"restarting":true,"epochs":[]})"));
   ASSERT_OK(Reopen(/*recovery_point=*/80));
   EXPECT_EQ(log_->start_offset(), 500);
   EXPECT_EQ(log_->end_offset(), 500);

@@ -10,7 +10,8 @@ std::string SegmentPath(const std::string& folder, int64_t base_offset, std::str
   return io::JoinPath(folder, fmt::format("{:020}{}", base_offset, suffix));
 }
 
-Segment::Segment(FileCache& files, const std::string& folder, int64_t base_offset, uint64_t size_bytes)
+Segment::Segment(FileCache& files, const std::string& folder, int64_t base_offset,
+                 uint64_t size_bytes)
     : files_(files),
       base_offset_(base_offset),
       log_path_(SegmentPath(folder, base_offset, kLogSuffix)),
@@ -22,7 +23,8 @@ Status Segment::Load() {
   if (loaded()) return Status::OK();
   ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
   ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
-  ASSIGN_OR_RAISE(const std::string index_image, index_file->ReadString(0, index_file->size_bytes()));
+  ASSIGN_OR_RAISE(const std::string index_image,
+                  index_file->ReadString(0, index_file->size_bytes()));
   ASSIGN_OR_RAISE(const std::string time_image, time_file->ReadString(0, time_file->size_bytes()));
   ASSIGN_OR_RAISE(OffsetIndex offsets, OffsetIndex::Parse(base_offset_, index_image));
   ASSIGN_OR_RAISE(TimeIndex times, TimeIndex::Parse(base_offset_, time_image));
@@ -65,8 +67,10 @@ Status Segment::TruncateIndexes(int64_t offset) {
   newest_.reset();
   ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
   ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
-  if (index_file->size_bytes() != offsets_->size_bytes()) RETURN_NOT_OK(index_file->Truncate(offsets_->size_bytes()));
-  if (time_file->size_bytes() != times_->size_bytes()) RETURN_NOT_OK(time_file->Truncate(times_->size_bytes()));
+  if (index_file->size_bytes() != offsets_->size_bytes())
+    RETURN_NOT_OK(index_file->Truncate(offsets_->size_bytes()));
+  if (time_file->size_bytes() != times_->size_bytes())
+    RETURN_NOT_OK(time_file->Truncate(times_->size_bytes()));
   return Status::OK();
 }
 
@@ -83,15 +87,18 @@ Status Segment::Append(std::span<const std::string_view> parts) {
   return Status::OK();
 }
 
-// Add the entries for a batch in memory when the last ones are far enough back; returns their bytes.
+// Add the entries for a batch in memory when the last ones are far enough back; returns their
+// bytes.
 Segment::NewEntries Segment::AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes,
                                         uint32_t interval_bytes) {
   newest_ = {header.commit_timestamp_ms, header.base_offset};
   if (position_bytes <= uint64_t{offsets_->Last().position_bytes} + interval_bytes) return {};
-  return {offsets_->Append({header.base_offset, static_cast<uint32_t>(position_bytes)}), times_->MaybeAppend(*newest_)};
+  return {offsets_->Append({header.base_offset, static_cast<uint32_t>(position_bytes)}),
+          times_->MaybeAppend(*newest_)};
 }
 
-Status Segment::Index(const wire::LogBatchHeader& header, uint64_t position_bytes, uint32_t interval_bytes) {
+Status Segment::Index(const wire::LogBatchHeader& header, uint64_t position_bytes,
+                      uint32_t interval_bytes) {
   CHECK(loaded());
   const NewEntries added = AddEntries(header, position_bytes, interval_bytes);
   if (added.offset.empty()) return Status::OK();
@@ -147,7 +154,8 @@ Status Segment::Seal() {
 
 Status Segment::CheckSealed() {
   ASSIGN_OR_RAISE(const auto newest, FindNewest());
-  if (!newest.has_value() || times_->largest_timestamp_ms() == newest->timestamp_ms) return Status::OK();
+  if (!newest.has_value() || times_->largest_timestamp_ms() == newest->timestamp_ms)
+    return Status::OK();
   return Corrupt("time index has lost its last entries file=", time_index_path_);
 }
 
@@ -171,7 +179,8 @@ Status Segment::Remove(io::FileSystem& file_system) {
 
 Result<BatchScan> Segment::ScanFrom(OffsetIndex::Entry entry, size_t window_bytes) {
   ASSIGN_OR_RAISE(auto file, LogFile());
-  return BatchScan(std::move(file), {entry.offset, entry.position_bytes, size_bytes_}, window_bytes);
+  return BatchScan(std::move(file), {entry.offset, entry.position_bytes, size_bytes_},
+                   window_bytes);
 }
 
 }  // namespace sluice::log

@@ -20,7 +20,8 @@ inline constexpr std::string_view kLogSuffix = ".log";
 inline constexpr std::string_view kIndexSuffix = ".index";
 inline constexpr std::string_view kTimeIndexSuffix = ".timeindex";
 
-/// One segment of a log: a file of batches and its two indexes, which are in memory only while it is loaded.
+/// One segment of a log: a file of batches and its two indexes, which are in memory only while it
+/// is loaded.
 ///
 /// Threads: confined to the shard that owns the bucket.
 class Segment {
@@ -39,17 +40,21 @@ class Segment {
   void Unload();
   /// Make both indexes empty, in memory and on disk.
   Status ResetIndexes();
-  /// Make both indexes anew for the batches below `upper_offset`, durably: half an index must not be taken for one.
+  /// Make both indexes anew for the batches below `upper_offset`, durably: half an index must not
+  /// be taken for one.
   Status Rebuild(uint32_t interval_bytes, int64_t upper_offset, bool closed);
   /// Drop index entries at and after `offset`.
   Status TruncateIndexes(int64_t offset);
 
-  /// Whether bytes of this size, up to this last offset, may be added. (A batch larger than a segment gets an empty one.)
+  /// Whether bytes of this size, up to this last offset, may be added. (A batch larger than a
+  /// segment gets an empty one.)
   bool Fits(uint64_t size_bytes, int64_t last_offset, uint64_t segment_bytes) const;
   /// Add bytes to the log file; on an error it is as before.
   Status Append(std::span<const std::string_view> parts);
-  /// Add a batch that stands at `position_bytes` to the indexes when the last entry is far enough back.
-  Status Index(const wire::LogBatchHeader& header, uint64_t position_bytes, uint32_t interval_bytes);
+  /// Add a batch that stands at `position_bytes` to the indexes when the last entry is far enough
+  /// back.
+  Status Index(const wire::LogBatchHeader& header, uint64_t position_bytes,
+               uint32_t interval_bytes);
   /// Close the time index with the segment's last batch.
   Status Seal();
   /// See whether the loaded time index ends as Seal left it.
@@ -60,7 +65,8 @@ class Segment {
   Status Remove(io::FileSystem& file_system);
 
   /// Batches from `entry` of the offset index on.
-  Result<BatchScan> ScanFrom(OffsetIndex::Entry entry, size_t window_bytes = BatchScan::kLookupBytes);
+  Result<BatchScan> ScanFrom(OffsetIndex::Entry entry,
+                             size_t window_bytes = BatchScan::kLookupBytes);
 
   const OffsetIndex& offsets() const { return *offsets_; }
   const TimeIndex& times() const { return *times_; }
@@ -73,7 +79,8 @@ class Segment {
     std::string offset;
     std::string time;
   };
-  NewEntries AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes, uint32_t interval_bytes);
+  NewEntries AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes,
+                        uint32_t interval_bytes);
   Status CheckLastEntry();
   Result<std::optional<TimeIndex::Entry>> FindNewest();
 

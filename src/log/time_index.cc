@@ -15,7 +15,8 @@ Result<TimeIndex> TimeIndex::Parse(int64_t base_offset, std::string_view image) 
   TimeIndex index(base_offset);
   index.entries_.reserve(image.size() / kEntryBytes);
   for (; !image.empty(); image.remove_prefix(kEntryBytes)) {
-    const Entry entry{LoadBe<int64_t>(image.data()), base_offset + LoadBe<uint32_t>(image.data() + 8)};
+    const Entry entry{LoadBe<int64_t>(image.data()),
+                      base_offset + LoadBe<uint32_t>(image.data() + 8)};
     if (!index.entries_.empty() && (entry.timestamp_ms <= index.entries_.back().timestamp_ms ||
                                     entry.offset <= index.entries_.back().offset)) {
       return Corrupt("time index goes backwards offset=", entry.offset);
@@ -41,8 +42,9 @@ void TimeIndex::TruncateTo(int64_t offset) {
 }
 
 int64_t TimeIndex::LastBefore(int64_t timestamp_ms) const {
-  const auto at = std::lower_bound(entries_.begin(), entries_.end(), timestamp_ms,
-                                   [](const Entry& entry, int64_t value) { return entry.timestamp_ms < value; });
+  const auto at = std::lower_bound(
+      entries_.begin(), entries_.end(), timestamp_ms,
+      [](const Entry& entry, int64_t value) { return entry.timestamp_ms < value; });
   return at == entries_.begin() ? base_ : std::prev(at)->offset;
 }
 

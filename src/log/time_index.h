@@ -8,10 +8,11 @@
 
 namespace sluice::log {
 
-/// Sparse map from commit timestamp to record offset inside one log segment. Commit timestamps of a log never fall.
+/// Sparse map from commit timestamp to record offset inside one log segment. Commit timestamps of a
+/// log never fall.
 ///
-/// Format: 12-byte entries, big-endian: i64 timestamp in ms, u32 offset - base_offset; both increase. A closed
-/// segment's last entry carries its largest timestamp.
+/// Format: 12-byte entries, big-endian: i64 timestamp in ms, u32 offset - base_offset; both
+/// increase. A closed segment's last entry carries its largest timestamp.
 class TimeIndex {
  public:
   static constexpr size_t kEntryBytes = 12;
@@ -32,11 +33,13 @@ class TimeIndex {
   /// Drop the entries at and after `offset`.
   void TruncateTo(int64_t offset);
 
-  /// Offset of the last entry older than `timestamp_ms`, else the segment's start: every record before that offset
-  /// is older too.
+  /// Offset of the last entry older than `timestamp_ms`, else the segment's start: every record
+  /// before that offset is older too.
   int64_t LastBefore(int64_t timestamp_ms) const;
   /// Largest timestamp that the index knows; -1 when it is empty.
-  int64_t largest_timestamp_ms() const { return entries_.empty() ? -1 : entries_.back().timestamp_ms; }
+  int64_t largest_timestamp_ms() const {
+    return entries_.empty() ? -1 : entries_.back().timestamp_ms;
+  }
   size_t size_bytes() const { return entries_.size() * kEntryBytes; }
 
  private:

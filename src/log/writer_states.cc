@@ -22,7 +22,8 @@ std::optional<WriterStates::Batch> ParseBatch(const Json& object) {
   const auto delta = IntegerAt(object, "offset_delta");
   const auto timestamp = IntegerAt(object, "last_batch_timestamp");
   if (!sequence || !base_offset || !delta || !timestamp) return std::nullopt;
-  return WriterStates::Batch{static_cast<int32_t>(*sequence), *base_offset, static_cast<int32_t>(*delta), *timestamp};
+  return WriterStates::Batch{static_cast<int32_t>(*sequence), *base_offset,
+                             static_cast<int32_t>(*delta), *timestamp};
 }
 
 Json ToObject(const WriterStates::Batch& batch) {
@@ -50,7 +51,8 @@ std::optional<WriterStates::Writer> ParseWriter(const Json& entry) {
 
 }  // namespace
 
-std::optional<WriterStates::Batch> WriterStates::FindDuplicate(const Writer* writer, int32_t sequence) {
+std::optional<WriterStates::Batch> WriterStates::FindDuplicate(const Writer* writer,
+                                                               int32_t sequence) {
   if (writer == nullptr) return std::nullopt;
   const auto found = std::ranges::find(*writer, sequence, &Batch::sequence);
   if (found == writer->end()) return std::nullopt;
@@ -65,12 +67,14 @@ const WriterStates::Writer* WriterStates::Find(int64_t writer_id) const {
 void WriterStates::Add(const wire::LogBatchHeader& header) {
   if (header.writer_id < 0) return;
   Writer& writer = writers_[header.writer_id];
-  writer.push_back({header.batch_sequence, header.base_offset, header.last_offset_delta, header.commit_timestamp_ms});
+  writer.push_back({header.batch_sequence, header.base_offset, header.last_offset_delta,
+                    header.commit_timestamp_ms});
   if (writer.size() > kBatchesKept) writer.erase(writer.begin());
 }
 
 void WriterStates::Expire(int64_t timestamp_ms) {
-  std::erase_if(writers_, [&](const auto& entry) { return entry.second.back().timestamp_ms < timestamp_ms; });
+  std::erase_if(writers_,
+                [&](const auto& entry) { return entry.second.back().timestamp_ms < timestamp_ms; });
 }
 
 std::string WriterStates::ToJson() const {
@@ -92,7 +96,8 @@ Result<WriterStates> WriterStates::FromJson(std::string_view json) {
     return Corrupt("writer snapshot is not a version 1 document");
   }
   const auto entries = document.find("writer_id_entries");
-  if (entries == document.end() || !entries->is_array()) return Corrupt("writer snapshot has no entries");
+  if (entries == document.end() || !entries->is_array())
+    return Corrupt("writer snapshot has no entries");
   WriterStates states;
   for (const Json& entry : *entries) {
     if (!entry.is_object()) return Corrupt("writer snapshot has an entry that is no object");

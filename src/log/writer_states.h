@@ -11,7 +11,8 @@
 
 namespace sluice::log {
 
-/// What a log remembers about its idempotent writers: the last batches of each, to tell a retry from news.
+/// What a log remembers about its idempotent writers: the last batches of each, to tell a retry
+/// from news.
 ///
 /// Source: reference 4.3. Threads: confined to the shard that owns the bucket.
 class WriterStates {

@@ -42,7 +42,9 @@ TEST_F(WritersTest, OnlyTheLastFiveBatchesAreKnown) {
 
 TEST_F(WritersTest, OneRequestMayHoldSeveralBatchesOfAWriter) {
   ASSERT_OK(Reopen());
-  const auto batch = [](int32_t sequence) { return MakeBatch({.writer_id = 1, .sequence = sequence, .body = std::to_string(sequence)}); };
+  const auto batch = [](int32_t sequence) {
+    return MakeBatch({.writer_id = 1, .sequence = sequence, .body = std::to_string(sequence)});
+  };
   EXPECT_CODE(ErrorCode::kOutOfOrderSequence, log_->AppendAsLeader(batch(0) + batch(2), 0));
   EXPECT_EQ(log_->end_offset(), 0) << "all or none";
   ASSERT_OK(log_->AppendAsLeader(batch(0) + batch(1), 0).status());
@@ -89,7 +91,11 @@ TEST_F(WritersTest, SilentWritersAreForgotten) {
 TEST(WriterStatesTest, SnapshotsComeBack) {
   WriterStates states;
   for (int i = 0; i < 7; ++i) {
-    states.Add({.base_offset = 10 * i, .commit_timestamp_ms = 1000 + i, .last_offset_delta = 9, .writer_id = 4, .batch_sequence = i});
+    states.Add({.base_offset = 10 * i,
+                .commit_timestamp_ms = 1000 + i,
+                .last_offset_delta = 9,
+                .writer_id = 4,
+                .batch_sequence = i});
   }
   ASSERT_OK_AND_ASSIGN(const auto back, WriterStates::FromJson(states.ToJson()));
   ASSERT_NE(back.Find(4), nullptr);
@@ -99,9 +105,11 @@ TEST(WriterStatesTest, SnapshotsComeBack) {
 
 // As the Java server writes it (reference 6.1): only the last batch of each writer.
 TEST(WriterStatesTest, ReadsJavaSnapshots) {
-  ASSERT_OK_AND_ASSIGN(const auto states, WriterStates::FromJson(
-      R"({"version":1,"writer_id_entries":[{"writer_id":9,"last_batch_sequence":3,"last_batch_base_offset":40,)"
-      R"("offset_delta":9,"last_batch_timestamp":1234}]})"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto states,
+      WriterStates::FromJson(
+          R"({"version":1,"writer_id_entries":[{"writer_id":9,"last_batch_sequence":3,"last_batch_base_offset":40,)"
+          R"("offset_delta":9,"last_batch_timestamp":1234}]})"));
   ASSERT_NE(states.Find(9), nullptr);
   EXPECT_EQ(*states.Find(9), (WriterStates::Writer{{3, 40, 9, 1234}}));
 }

@@ -13,7 +13,8 @@ Result<std::unique_ptr<Catalog>> Catalog::Open(MetaStore& store, io::Clock& cloc
   std::unique_ptr<Catalog> catalog(new Catalog(store, clock));
   RETURN_NOT_OK(catalog->Load());
   const std::string fallback(kDefaultDatabase);
-  if (catalog->state()->FindDatabase(fallback) == nullptr) RETURN_NOT_OK(catalog->CreateDatabase(fallback, {}));
+  if (catalog->state()->FindDatabase(fallback) == nullptr)
+    RETURN_NOT_OK(catalog->CreateDatabase(fallback, {}));
   return catalog;
 }
 
@@ -65,7 +66,8 @@ Result<int64_t> Catalog::NextWriterIds(int64_t count) {
   return first;
 }
 
-Status Catalog::CreateDatabase(const std::string& name, const types::DatabaseDescriptor& descriptor) {
+Status Catalog::CreateDatabase(const std::string& name,
+                               const types::DatabaseDescriptor& descriptor) {
   CatalogState next = Next();
   if (next.databases.contains(name)) {
     return Error(ErrorCode::kDatabaseAlreadyExist, "database exists already database=", name);
@@ -79,7 +81,8 @@ Status Catalog::CreateDatabase(const std::string& name, const types::DatabaseDes
   return Commit(std::move(ops), std::move(next));
 }
 
-Status Catalog::AlterDatabase(const std::string& name, const types::DatabaseDescriptor& descriptor) {
+Status Catalog::AlterDatabase(const std::string& name,
+                              const types::DatabaseDescriptor& descriptor) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const DatabasePtr old, next.Database(name));
   auto database = std::make_shared<DatabaseState>(*old);
@@ -137,7 +140,8 @@ int64_t RecordIntent(std::optional<DdlIntent> intent, CatalogState* next, Ops* o
 
 }  // namespace
 
-Result<int64_t> Catalog::DropDatabase(const std::string& name, bool cascade, std::optional<DdlIntent> follow_up) {
+Result<int64_t> Catalog::DropDatabase(const std::string& name, bool cascade,
+                                      std::optional<DdlIntent> follow_up) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const DatabasePtr database, next.Database(name));
   if (!cascade && !(database->tables.empty() && database->views.empty())) {
@@ -202,7 +206,8 @@ Status Catalog::AlterTable(const types::TablePath& path, const types::TableDescr
   return Commit(std::move(ops), std::move(next));
 }
 
-Result<int64_t> Catalog::DropTable(const types::TablePath& path, std::optional<DdlIntent> follow_up) {
+Result<int64_t> Catalog::DropTable(const types::TablePath& path,
+                                   std::optional<DdlIntent> follow_up) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const TablePtr table, next.Table(path));
   Ops ops;
@@ -215,8 +220,10 @@ Result<int64_t> Catalog::DropTable(const types::TablePath& path, std::optional<D
   return left;
 }
 
-Result<PartitionPtr> Catalog::CreatePartition(const types::TablePath& path, std::vector<std::string> values,
-                                              std::vector<BucketState> buckets, std::string remote_data_dir) {
+Result<PartitionPtr> Catalog::CreatePartition(const types::TablePath& path,
+                                              std::vector<std::string> values,
+                                              std::vector<BucketState> buckets,
+                                              std::string remote_data_dir) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const TablePtr old, next.Table(path));
   CHECK(old->partitioned() && !buckets.empty());
@@ -226,13 +233,15 @@ Result<PartitionPtr> Catalog::CreatePartition(const types::TablePath& path, std:
   partition->buckets = std::move(buckets);
   const std::string name = partition->info.Name();
   if (old->partitions.contains(name)) {
-    return Error(ErrorCode::kPartitionAlreadyExists, "partition exists already table=", path, " partition=", name);
+    return Error(ErrorCode::kPartitionAlreadyExists, "partition exists already table=", path,
+                 " partition=", name);
   }
   Ops ops;
   ASSIGN_OR_RAISE(partition->info.partition_id, TakeFromCounter(nodes::kPartitionCounter, 1, &ops));
   const int64_t partition_id = partition->info.partition_id;
   const int64_t table_id = old->info.table_id;
-  ops.push_back(MetaStore::Create(nodes::Partition(path, name), nodes::WritePartition(table_id, *partition)));
+  ops.push_back(
+      MetaStore::Create(nodes::Partition(path, name), nodes::WritePartition(table_id, *partition)));
   WriteBuckets(nodes::PartitionAssignment(partition_id), partition->buckets, table_id, &ops);
   auto table = std::make_shared<TableState>(*old);
   table->partitions[name] = partition;
@@ -248,7 +257,8 @@ Result<int64_t> Catalog::DropPartition(const types::TablePath& path, const std::
   ASSIGN_OR_RAISE(const TablePtr old, next.Table(path));
   const PartitionState* partition = old->FindPartition(name);
   if (partition == nullptr) {
-    return Error(ErrorCode::kPartitionNotExists, "no such partition table=", path, " partition=", name);
+    return Error(ErrorCode::kPartitionNotExists, "no such partition table=", path,
+                 " partition=", name);
   }
   Ops ops = {MetaStore::DeleteTree(nodes::Partition(path, name)),
              MetaStore::DeleteTree(nodes::PartitionAssignment(partition->info.partition_id))};
@@ -285,21 +295,23 @@ Status Catalog::SetBuckets(std::vector<std::pair<types::BucketId, BucketState>> 
   return Commit(std::move(ops), std::move(next));
 }
 
-Result<std::vector<LakeSnapshot>> Catalog::RecordLakeSnapshot(int64_t table_id, LakeSnapshot snapshot,
-                                                              std::optional<int64_t> earliest_to_keep) {
+Result<std::vector<LakeSnapshot>> Catalog::RecordLakeSnapshot(
+    int64_t table_id, LakeSnapshot snapshot, std::optional<int64_t> earliest_to_keep) {
   CHECK(snapshot.tiered != nullptr);
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const TablePtr old, next.Table(table_id));
   auto table = std::make_shared<TableState>(*old);
   std::vector<LakeSnapshot>& list = table->lake_snapshots;
   const int64_t added = snapshot.snapshot_id;
-  Ops ops = {MetaStore::Put(nodes::LakeOffsets(table_id, added), nodes::WriteLakeOffsets(table_id, snapshot))};
+  Ops ops = {MetaStore::Put(nodes::LakeOffsets(table_id, added),
+                            nodes::WriteLakeOffsets(table_id, snapshot))};
 
   std::erase_if(list, [&](const LakeSnapshot& one) { return one.snapshot_id == added; });
   list.push_back(std::move(snapshot));
   std::ranges::sort(list, {}, &LakeSnapshot::snapshot_id);
 
-  const bool known = earliest_to_keep.has_value() && table->FindLakeSnapshot(*earliest_to_keep) != nullptr;
+  const bool known =
+      earliest_to_keep.has_value() && table->FindLakeSnapshot(*earliest_to_keep) != nullptr;
   const auto is_kept = [&](const LakeSnapshot& one) {
     if (!earliest_to_keep.has_value()) return one.snapshot_id == added;
     return !known || one.snapshot_id >= *earliest_to_keep;
@@ -334,7 +346,8 @@ Status Catalog::RemoveIntent(int64_t id) {
 Status Catalog::CreateView(ViewInfo view, bool replace) {
   CatalogState next = Next();
   ASSIGN_OR_RAISE(const DatabasePtr old, next.Database(view.path.database));
-  if (const std::string problem = types::NameProblem(view.path.table, /*creating=*/true); !problem.empty()) {
+  if (const std::string problem = types::NameProblem(view.path.table, /*creating=*/true);
+      !problem.empty()) {
     return Error(ErrorCode::kInvalidTable, "invalid view name, ", problem, " view=", view.path);
   }
   if (old->tables.contains(view.path.table) || (!replace && old->views.contains(view.path.table))) {
@@ -350,7 +363,8 @@ Status Catalog::CreateView(ViewInfo view, bool replace) {
 
 Status Catalog::DropView(const types::TablePath& path) {
   CatalogState next = Next();
-  if (next.FindView(path) == nullptr) return Error(ErrorCode::kTableNotExist, "no such view=", path);
+  if (next.FindView(path) == nullptr)
+    return Error(ErrorCode::kTableNotExist, "no such view=", path);
   auto database = std::make_shared<DatabaseState>(*next.databases.at(path.database));
   database->views.erase(path.table);
   next.databases[path.database] = std::move(database);
@@ -366,7 +380,8 @@ Status Catalog::DeleteValue(const std::string& area, const std::string& key) {
   return store_.Apply({MetaStore::DeleteTree(nodes::Value(area, key))});
 }
 
-Result<std::optional<std::string>> Catalog::GetValue(const std::string& area, const std::string& key) const {
+Result<std::optional<std::string>> Catalog::GetValue(const std::string& area,
+                                                     const std::string& key) const {
   ASSIGN_OR_RAISE(auto node, store_.Get(nodes::Value(area, key)));
   if (!node.has_value()) return std::optional<std::string>();
   return std::optional<std::string>(std::move(node->value));

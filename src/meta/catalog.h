@@ -16,10 +16,11 @@ inline constexpr std::string_view kDefaultDatabase = "fluss";
 
 /// Databases, tables, partitions, assignments, lake snapshots, views and counters over a MetaStore.
 ///
-/// Each change is one durable batch, then a new snapshot is published; when the store refuses, nothing changes.
-/// The catalog checks existence and its own invariants; rules about options and schemas are the coordinator's.
-/// Format: the nodes and JSON of the Java server's ZooKeeper tree (reference 9.1), own nodes below "/sluice".
-/// Threads: state() from anywhere; everything else from one thread.
+/// Each change is one durable batch, then a new snapshot is published; when the store refuses,
+/// nothing changes. The catalog checks existence and its own invariants; rules about options and
+/// schemas are the coordinator's. Format: the nodes and JSON of the Java server's ZooKeeper tree
+/// (reference 9.1), own nodes below "/sluice". Threads: state() from anywhere; everything else from
+/// one thread.
 class Catalog {
  public:
   /// Load everything; make the default database when it is missing.
@@ -34,8 +35,8 @@ class Catalog {
   // Databases. Errors: kDatabaseNotExist, kDatabaseAlreadyExist, kDatabaseNotEmpty.
   Status CreateDatabase(const std::string& name, const types::DatabaseDescriptor& descriptor);
   Status AlterDatabase(const std::string& name, const types::DatabaseDescriptor& descriptor);
-  /// `cascade` drops its tables and views too. Of the drops: `follow_up`, work that is left (files to delete), is
-  /// recorded in the same batch; returns its id, 0 without one.
+  /// `cascade` drops its tables and views too. Of the drops: `follow_up`, work that is left (files
+  /// to delete), is recorded in the same batch; returns its id, 0 without one.
   Result<int64_t> DropDatabase(const std::string& name, bool cascade,
                                std::optional<DdlIntent> follow_up = std::nullopt);
 
@@ -51,11 +52,14 @@ class Catalog {
   /// Replace the descriptor; when its schema differs it becomes the next schema id.
   Status AlterTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
                     std::optional<int64_t> intent = std::nullopt);
-  Result<int64_t> DropTable(const types::TablePath& path, std::optional<DdlIntent> follow_up = std::nullopt);
+  Result<int64_t> DropTable(const types::TablePath& path,
+                            std::optional<DdlIntent> follow_up = std::nullopt);
 
   /// Partitions. Errors: kTableNotExist, kPartitionAlreadyExists, kPartitionNotExists.
-  Result<PartitionPtr> CreatePartition(const types::TablePath& path, std::vector<std::string> values,
-                                       std::vector<BucketState> buckets, std::string remote_data_dir);
+  Result<PartitionPtr> CreatePartition(const types::TablePath& path,
+                                       std::vector<std::string> values,
+                                       std::vector<BucketState> buckets,
+                                       std::string remote_data_dir);
   Result<int64_t> DropPartition(const types::TablePath& path, const std::string& name,
                                 std::optional<DdlIntent> follow_up = std::nullopt);
 
@@ -65,8 +69,9 @@ class Catalog {
   /// Take `count` writer ids never given before; returns the first.
   Result<int64_t> NextWriterIds(int64_t count);
 
-  /// Add a lake snapshot, or replace the one of the same id, and forget those before `earliest_to_keep`
-  /// (nullopt = all but the new one; -1 or an unknown id = none). Returns what was forgotten.
+  /// Add a lake snapshot, or replace the one of the same id, and forget those before
+  /// `earliest_to_keep` (nullopt = all but the new one; -1 or an unknown id = none). Returns what
+  /// was forgotten.
   Result<std::vector<LakeSnapshot>> RecordLakeSnapshot(int64_t table_id, LakeSnapshot snapshot,
                                                        std::optional<int64_t> earliest_to_keep);
 
@@ -74,14 +79,17 @@ class Catalog {
   Result<int64_t> AddIntent(DdlIntent intent);
   Status RemoveIntent(int64_t id);
 
-  /// Views. Errors: kDatabaseNotExist, kTableAlreadyExist (by a table, or a view unless `replace`), kTableNotExist.
+  /// Views. Errors: kDatabaseNotExist, kTableAlreadyExist (by a table, or a view unless `replace`),
+  /// kTableNotExist.
   Status CreateView(ViewInfo view, bool replace);
   Status DropView(const types::TablePath& path);
 
-  // Small values by area and key ("jobs", "producers"), not part of the snapshots. Keys are names without '/'.
+  // Small values by area and key ("jobs", "producers"), not part of the snapshots. Keys are names
+  // without '/'.
   Status PutValue(const std::string& area, const std::string& key, std::string value);
   Status DeleteValue(const std::string& area, const std::string& key);
-  Result<std::optional<std::string>> GetValue(const std::string& area, const std::string& key) const;
+  Result<std::optional<std::string>> GetValue(const std::string& area,
+                                              const std::string& key) const;
   Result<std::vector<std::string>> ListValues(const std::string& area) const;
 
  private:
@@ -92,7 +100,8 @@ class Catalog {
   // A copy of the current state with the next revision.
   CatalogState Next() const;
   // The value that a counter will have; the caller's batch must hold `ops`.
-  Result<int64_t> TakeFromCounter(const std::string& path, int64_t count, std::vector<MetaStore::Op>* ops);
+  Result<int64_t> TakeFromCounter(const std::string& path, int64_t count,
+                                  std::vector<MetaStore::Op>* ops);
 
   MetaStore& store_;
   io::Clock& clock_;

@@ -77,7 +77,8 @@ class Loader {
       auto partition = std::make_shared<PartitionState>();
       ASSIGN_OR_RAISE(const std::string partition_text, Value(nodes::Partition(path, name)));
       RETURN_NOT_OK(nodes::ReadPartition(partition_text, partition.get()));
-      ASSIGN_OR_RAISE(partition->buckets, LoadBuckets(nodes::PartitionAssignment(partition->info.partition_id)));
+      ASSIGN_OR_RAISE(partition->buckets,
+                      LoadBuckets(nodes::PartitionAssignment(partition->info.partition_id)));
       table->partitions[name] = std::move(partition);
     }
     RETURN_NOT_OK(LoadLakeSnapshots(table.get()));
@@ -91,7 +92,8 @@ class Loader {
       ASSIGN_OR_RAISE(const int64_t id, nodes::ReadCounter(id_text));
       ASSIGN_OR_RAISE(const std::string text, Value(nodes::Schema(path, static_cast<int32_t>(id))));
       ASSIGN_OR_RAISE(types::Schema schema, types::Schema::FromJson(text));
-      table->schemas[static_cast<int32_t>(id)] = std::make_shared<const types::Schema>(std::move(schema));
+      table->schemas[static_cast<int32_t>(id)] =
+          std::make_shared<const types::Schema>(std::move(schema));
     }
     if (table->schemas.empty()) return Corrupt("table has no schema table=", path);
     table->info.schema_id = table->schemas.rbegin()->first;
@@ -120,7 +122,8 @@ class Loader {
     if (!node.has_value()) return Status::OK();
     ASSIGN_OR_RAISE(table->lake_snapshots, nodes::ReadLakeTable(node->value));
     for (LakeSnapshot& snapshot : table->lake_snapshots) {
-      ASSIGN_OR_RAISE(const std::string text, Value(nodes::LakeOffsets(table_id, snapshot.snapshot_id)));
+      ASSIGN_OR_RAISE(const std::string text,
+                      Value(nodes::LakeOffsets(table_id, snapshot.snapshot_id)));
       RETURN_NOT_OK(nodes::ReadLakeOffsets(text, &snapshot));
     }
     return Status::OK();

@@ -10,8 +10,9 @@ const PartitionState* TableState::FindPartition(std::string_view name) const {
 }
 
 const PartitionState* TableState::FindPartition(int64_t partition_id) const {
-  const auto found = std::ranges::find_if(
-      partitions, [&](const auto& entry) { return entry.second->info.partition_id == partition_id; });
+  const auto found = std::ranges::find_if(partitions, [&](const auto& entry) {
+    return entry.second->info.partition_id == partition_id;
+  });
   return found == partitions.end() ? nullptr : found->second.get();
 }
 
@@ -27,7 +28,8 @@ const BucketState* TableState::FindBucket(const PartitionBucket& bucket) const {
 }
 
 void TableState::ForEachBucket(
-    const std::function<void(const types::BucketId&, const PartitionState*, const BucketState&)>& visit) const {
+    const std::function<void(const types::BucketId&, const PartitionState*, const BucketState&)>&
+        visit) const {
   for (size_t i = 0; i < buckets.size(); ++i) {
     visit({info.table_id, std::nullopt, static_cast<int32_t>(i)}, nullptr, buckets[i]);
   }
@@ -44,8 +46,9 @@ const LakeSnapshot* TableState::LatestLakeSnapshot() const {
 }
 
 const LakeSnapshot* TableState::ReadableLakeSnapshot() const {
-  const auto found = std::find_if(lake_snapshots.rbegin(), lake_snapshots.rend(),
-                                  [](const LakeSnapshot& snapshot) { return snapshot.readable != nullptr; });
+  const auto found =
+      std::find_if(lake_snapshots.rbegin(), lake_snapshots.rend(),
+                   [](const LakeSnapshot& snapshot) { return snapshot.readable != nullptr; });
   return found == lake_snapshots.rend() ? nullptr : &*found;
 }
 
@@ -85,7 +88,8 @@ const ViewInfo* CatalogState::FindView(const types::TablePath& path) const {
 
 Result<DatabasePtr> CatalogState::Database(const std::string& name) const {
   const auto found = databases.find(name);
-  if (found == databases.end()) return Error(ErrorCode::kDatabaseNotExist, "no such database=", name);
+  if (found == databases.end())
+    return Error(ErrorCode::kDatabaseNotExist, "no such database=", name);
   return found->second;
 }
 
@@ -101,11 +105,13 @@ Result<TablePtr> CatalogState::Table(int64_t table_id) const {
   return table;
 }
 
-Result<std::shared_ptr<const types::Schema>> CatalogState::SchemaOf(int64_t table_id, int32_t schema_id) const {
+Result<std::shared_ptr<const types::Schema>> CatalogState::SchemaOf(int64_t table_id,
+                                                                    int32_t schema_id) const {
   ASSIGN_OR_RAISE(const TablePtr table, Table(table_id));
   const auto found = table->schemas.find(schema_id);
   if (found == table->schemas.end()) {
-    return Error(ErrorCode::kSchemaNotExist, "no such schema table=", table->info.path, " schema_id=", schema_id);
+    return Error(ErrorCode::kSchemaNotExist, "no such schema table=", table->info.path,
+                 " schema_id=", schema_id);
   }
   return found->second;
 }

@@ -53,21 +53,23 @@ using PartitionPtr = std::shared_ptr<const PartitionState>;
 struct TableState {
   types::TableInfo info;  ///< With the latest schema.
   std::map<int32_t, std::shared_ptr<const types::Schema>> schemas;
-  std::vector<BucketState> buckets;                ///< Index = bucket; empty for a partitioned table.
+  std::vector<BucketState> buckets;  ///< Index = bucket; empty for a partitioned table.
   std::map<std::string, PartitionPtr> partitions;  ///< By name.
   std::vector<LakeSnapshot> lake_snapshots;        ///< Snapshot ids ascending.
 
   bool partitioned() const { return info.descriptor.partitioned(); }
   /// Buckets of the table, or of each of its partitions.
   int32_t bucket_count() const { return info.descriptor.bucket_count.value_or(1); }
-  bool lake_enabled() const { return info.descriptor.Property("table.datalake.enabled", "false") == "true"; }
+  bool lake_enabled() const {
+    return info.descriptor.Property("table.datalake.enabled", "false") == "true";
+  }
   /// Null when there is none.
   const PartitionState* FindPartition(std::string_view name) const;
   const PartitionState* FindPartition(int64_t partition_id) const;
   const BucketState* FindBucket(const PartitionBucket& bucket) const;
   /// Visit every bucket of the table and its partitions.
-  void ForEachBucket(const std::function<void(const types::BucketId&, const PartitionState*, const BucketState&)>& visit)
-      const;
+  void ForEachBucket(const std::function<void(const types::BucketId&, const PartitionState*,
+                                              const BucketState&)>& visit) const;
   const LakeSnapshot* LatestLakeSnapshot() const;
   /// The newest snapshot that has readable offsets.
   const LakeSnapshot* ReadableLakeSnapshot() const;
@@ -92,8 +94,9 @@ struct DatabaseState {
 };
 using DatabasePtr = std::shared_ptr<const DatabaseState>;
 
-/// A DDL that is half done: one that changes the lake before the catalog, or a drop whose files are still there.
-/// Its last step removes it; what a stopped server left is finished or undone at the next start.
+/// A DDL that is half done: one that changes the lake before the catalog, or a drop whose files are
+/// still there. Its last step removes it; what a stopped server left is finished or undone at the
+/// next start.
 struct DdlIntent {
   int64_t id = 0;
   std::string kind;  ///< The coordinator's: "create_table", "alter_table", "delete_replicas".
@@ -119,10 +122,11 @@ struct CatalogState {
   const ViewInfo* FindView(const types::TablePath& path) const;
 
   // As above, with the protocol's error when it is missing.
-  Result<DatabasePtr> Database(const std::string& name) const;         ///< kDatabaseNotExist.
-  Result<TablePtr> Table(const types::TablePath& path) const;          ///< kTableNotExist.
-  Result<TablePtr> Table(int64_t table_id) const;                      ///< kTableNotExist.
-  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id, int32_t schema_id) const;  ///< kSchemaNotExist.
+  Result<DatabasePtr> Database(const std::string& name) const;  ///< kDatabaseNotExist.
+  Result<TablePtr> Table(const types::TablePath& path) const;   ///< kTableNotExist.
+  Result<TablePtr> Table(int64_t table_id) const;               ///< kTableNotExist.
+  Result<std::shared_ptr<const types::Schema>> SchemaOf(
+      int64_t table_id, int32_t schema_id) const;  ///< kSchemaNotExist.
 };
 using CatalogStatePtr = std::shared_ptr<const CatalogState>;
 

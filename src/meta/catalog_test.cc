@@ -21,14 +21,18 @@ class FixedClock : public io::Clock {
 class FailingStore : public MetaStore {
  public:
   Result<std::optional<Node>> Get(const std::string& path) override { return inner_->Get(path); }
-  Result<std::vector<std::string>> Children(const std::string& path) override { return inner_->Children(path); }
+  Result<std::vector<std::string>> Children(const std::string& path) override {
+    return inner_->Children(path);
+  }
   Status Apply(std::vector<Op> ops) override {
     if (broken) return Error(ErrorCode::kStorage, "disk is full");
     return inner_->Apply(std::move(ops));
   }
   Result<SessionId> BeginSession() override { return inner_->BeginSession(); }
   Status EndSession(SessionId session) override { return inner_->EndSession(session); }
-  WatchId Watch(std::string path, Watcher watcher) override { return inner_->Watch(std::move(path), std::move(watcher)); }
+  WatchId Watch(std::string path, Watcher watcher) override {
+    return inner_->Watch(std::move(path), std::move(watcher));
+  }
   void Unwatch(WatchId watch) override { inner_->Unwatch(watch); }
   bool broken = false;
 
@@ -38,8 +42,9 @@ class FailingStore : public MetaStore {
 
 types::TableDescriptor Descriptor(bool partitioned = false) {
   types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{.name = "id", .type = types::DataType::Of(types::TypeKind::kInteger, false)},
-                               {.name = "day", .type = types::DataType::Of(types::TypeKind::kString)}};
+  descriptor.schema.columns = {
+      {.name = "id", .type = types::DataType::Of(types::TypeKind::kInteger, false)},
+      {.name = "day", .type = types::DataType::Of(types::TypeKind::kString)}};
   EXPECT_OK(descriptor.schema.AssignIds());
   descriptor.comment = "some \"table\"";
   descriptor.bucket_count = 2;
@@ -51,11 +56,15 @@ types::TableDescriptor Descriptor(bool partitioned = false) {
 }
 
 std::vector<BucketState> Buckets() {
-  return std::vector<BucketState>(2, {.replicas = {0}, .leader = 0, .isr = {0}, .coordinator_epoch = 1});
+  return std::vector<BucketState>(
+      2, {.replicas = {0}, .leader = 0, .isr = {0}, .coordinator_epoch = 1});
 }
 
 Catalog::NewTable NewTable(TablePath path) {
-  return {.path = std::move(path), .descriptor = Descriptor(), .buckets = Buckets(), .remote_data_dir = "/remote"};
+  return {.path = std::move(path),
+          .descriptor = Descriptor(),
+          .buckets = Buckets(),
+          .remote_data_dir = "/remote"};
 }
 
 class CatalogTest : public testing::TestWithParam<const char*> {
@@ -184,9 +193,12 @@ TEST_P(CatalogTest, PartitionsSurviveARestart) {
   const TablePath path{"fluss", "p"};
   Catalog::NewTable table{.path = path, .descriptor = Descriptor(true)};
   ASSERT_OK_AND_ASSIGN(const TablePtr made, catalog_->CreateTable(table));
-  ASSERT_OK_AND_ASSIGN(const PartitionPtr one, catalog_->CreatePartition(path, {"2013-01-01"}, Buckets(), "/r"));
-  ASSERT_OK_AND_ASSIGN(const PartitionPtr two, catalog_->CreatePartition(path, {"2013-01-02"}, Buckets(), "/r"));
-  EXPECT_CODE(ErrorCode::kPartitionAlreadyExists, catalog_->CreatePartition(path, {"2013-01-01"}, Buckets(), "/r"));
+  ASSERT_OK_AND_ASSIGN(const PartitionPtr one,
+                       catalog_->CreatePartition(path, {"2013-01-01"}, Buckets(), "/r"));
+  ASSERT_OK_AND_ASSIGN(const PartitionPtr two,
+                       catalog_->CreatePartition(path, {"2013-01-02"}, Buckets(), "/r"));
+  EXPECT_CODE(ErrorCode::kPartitionAlreadyExists,
+              catalog_->CreatePartition(path, {"2013-01-01"}, Buckets(), "/r"));
   ASSERT_OK(catalog_->DropPartition(path, "2013-01-01"));
   EXPECT_CODE(ErrorCode::kPartitionNotExists, catalog_->DropPartition(path, "2013-01-01"));
   Restart();
@@ -200,10 +212,11 @@ TEST_P(CatalogTest, PartitionsSurviveARestart) {
   EXPECT_EQ(partition->info.values, std::vector<std::string>{"2013-01-02"});
   EXPECT_EQ(partition->remote_data_dir, "/r");
   int visited = 0;
-  found->ForEachBucket([&](const types::BucketId& id, const PartitionState* of, const BucketState&) {
-    EXPECT_EQ(id.partition_id, of->info.partition_id);
-    ++visited;
-  });
+  found->ForEachBucket(
+      [&](const types::BucketId& id, const PartitionState* of, const BucketState&) {
+        EXPECT_EQ(id.partition_id, of->info.partition_id);
+        ++visited;
+      });
   EXPECT_EQ(visited, 2);
 }
 
@@ -223,7 +236,8 @@ TEST_P(CatalogTest, BucketStatesSurviveARestart) {
 
 LakeSnapshot Snapshot(int64_t id, bool readable) {
   LakeSnapshot snapshot{.snapshot_id = id, .tiered_offsets_path = "/r/" + std::to_string(id)};
-  snapshot.tiered = std::make_shared<const BucketOffsets>(BucketOffsets{{{std::nullopt, 1}, id * 10}});
+  snapshot.tiered =
+      std::make_shared<const BucketOffsets>(BucketOffsets{{{std::nullopt, 1}, id * 10}});
   if (readable) {
     snapshot.readable = snapshot.tiered;
     snapshot.readable_offsets_path = snapshot.tiered_offsets_path;
@@ -245,7 +259,8 @@ TEST_P(CatalogTest, LakeSnapshotsFollowTheKeepRule) {
   ASSERT_OK(catalog_->RecordLakeSnapshot(id, Snapshot(2, false), -1));
   ASSERT_OK(catalog_->RecordLakeSnapshot(id, Snapshot(3, false), 99));
   EXPECT_THAT(kept(), testing::ElementsAre(1, 2, 3));
-  ASSERT_OK_AND_ASSIGN(const auto forgotten, catalog_->RecordLakeSnapshot(id, Snapshot(4, false), 3));
+  ASSERT_OK_AND_ASSIGN(const auto forgotten,
+                       catalog_->RecordLakeSnapshot(id, Snapshot(4, false), 3));
   EXPECT_THAT(IdsOf(forgotten), testing::ElementsAre(1, 2));
   ASSERT_OK(catalog_->RecordLakeSnapshot(id, Snapshot(4, true), -1));
   Restart();
@@ -259,15 +274,18 @@ TEST_P(CatalogTest, LakeSnapshotsFollowTheKeepRule) {
   ASSERT_OK(catalog_->RecordLakeSnapshot(id, Snapshot(5, false), std::nullopt));
   EXPECT_THAT(kept(), testing::ElementsAre(5));
   EXPECT_EQ(catalog_->state()->FindTable(id)->ReadableLakeSnapshot(), nullptr);
-  ASSERT_OK_AND_ASSIGN(const auto nodes, store_->Children("/sluice/lake_offsets/" + std::to_string(id)));
+  ASSERT_OK_AND_ASSIGN(const auto nodes,
+                       store_->Children("/sluice/lake_offsets/" + std::to_string(id)));
   EXPECT_THAT(nodes, testing::ElementsAre("5"));
 }
 
 TEST_P(CatalogTest, AnIntentGoesInTheBatchThatFulfilsIt) {
-  ASSERT_OK_AND_ASSIGN(const int64_t first,
-                       catalog_->AddIntent({.kind = "create_table", .path = {"fluss", "t"}, .payload = "{}"}));
-  ASSERT_OK_AND_ASSIGN(const int64_t second,
-                       catalog_->AddIntent({.kind = "create_table", .path = {"fluss", "u"}, .payload = "{}"}));
+  ASSERT_OK_AND_ASSIGN(
+      const int64_t first,
+      catalog_->AddIntent({.kind = "create_table", .path = {"fluss", "t"}, .payload = "{}"}));
+  ASSERT_OK_AND_ASSIGN(
+      const int64_t second,
+      catalog_->AddIntent({.kind = "create_table", .path = {"fluss", "u"}, .payload = "{}"}));
   Restart();
   ASSERT_EQ(catalog_->state()->intents.size(), 2u);
   EXPECT_EQ(catalog_->state()->intents[0].path, (TablePath{"fluss", "t"}));
@@ -278,7 +296,8 @@ TEST_P(CatalogTest, AnIntentGoesInTheBatchThatFulfilsIt) {
   Restart();
   EXPECT_TRUE(catalog_->state()->intents.empty());
   ASSERT_OK_AND_ASSIGN(const int64_t left,
-                       catalog_->DropTable({"fluss", "t"}, DdlIntent{.kind = "delete_replicas", .path = {"fluss", "t"}}));
+                       catalog_->DropTable({"fluss", "t"}, DdlIntent{.kind = "delete_replicas",
+                                                                     .path = {"fluss", "t"}}));
   Restart();
   ASSERT_EQ(catalog_->state()->intents.size(), 1u);
   EXPECT_EQ(catalog_->state()->intents[0].id, left);
@@ -287,10 +306,13 @@ TEST_P(CatalogTest, AnIntentGoesInTheBatchThatFulfilsIt) {
 TEST_P(CatalogTest, ViewsShareNamesWithTables) {
   ASSERT_OK(catalog_->CreateTable(NewTable({"fluss", "t"})));
   ASSERT_OK(catalog_->CreateView({{"fluss", "v"}, "SELECT 1"}, false));
-  EXPECT_CODE(ErrorCode::kTableAlreadyExist, catalog_->CreateView({{"fluss", "v"}, "SELECT 2"}, false));
-  EXPECT_CODE(ErrorCode::kTableAlreadyExist, catalog_->CreateView({{"fluss", "t"}, "SELECT 2"}, true));
+  EXPECT_CODE(ErrorCode::kTableAlreadyExist,
+              catalog_->CreateView({{"fluss", "v"}, "SELECT 2"}, false));
+  EXPECT_CODE(ErrorCode::kTableAlreadyExist,
+              catalog_->CreateView({{"fluss", "t"}, "SELECT 2"}, true));
   EXPECT_CODE(ErrorCode::kTableAlreadyExist, catalog_->CreateTable(NewTable({"fluss", "v"})));
-  EXPECT_CODE(ErrorCode::kInvalidTable, catalog_->CreateView({{"fluss", "a/b"}, "SELECT 2"}, false));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              catalog_->CreateView({{"fluss", "a/b"}, "SELECT 2"}, false));
   ASSERT_OK(catalog_->CreateView({{"fluss", "v"}, "SELECT 3"}, true));
   Restart();
   ASSERT_NE(catalog_->state()->FindView({"fluss", "v"}), nullptr);
@@ -338,7 +360,8 @@ TEST(CatalogFailureTest, ARefusedWriteChangesNothing) {
   EXPECT_EQ(reopened->state()->FindTable(TablePath{"fluss", "u"}), nullptr);
 }
 
-// Documents as the reference gives them (8.4): index = bucket, -1 = unknown, trailing buckets left out.
+// Documents as the reference gives them (8.4): index = bucket, -1 = unknown, trailing buckets left
+// out.
 TEST(LakeOffsetsTest, WritesTheDocumentsOfTheReference) {
   EXPECT_EQ(LakeOffsetsToJson(3, {{{std::nullopt, 2}, 7}, {{std::nullopt, 0}, 5}}),
             R"({"bucket_offsets":[5,-1,7],"table_id":3,"version":1})");
@@ -358,9 +381,10 @@ TEST(LakeOffsetsTest, ReadsBackWhatItWrote) {
 }
 
 TEST(LakeOffsetsTest, RefusesBrokenDocuments) {
-  for (const char* text : {"", "[]", "{}", R"({"table_id":"x"})", R"({"table_id":1,"bucket_offsets":7})",
-                           R"({"table_id":1,"bucket_offsets":["a"]})",
-                           R"({"table_id":1,"partition_offsets":[{"bucket_offsets":[1]}]})"}) {
+  for (const char* text :
+       {"", "[]", "{}", R"({"table_id":"x"})", R"({"table_id":1,"bucket_offsets":7})",
+        R"({"table_id":1,"bucket_offsets":["a"]})",
+        R"({"table_id":1,"partition_offsets":[{"bucket_offsets":[1]}]})"}) {
     SCOPED_TRACE(text);
     EXPECT_CODE(ErrorCode::kCorruptRecord, LakeOffsetsFromJson(text));
   }

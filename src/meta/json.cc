@@ -73,6 +73,8 @@ Result<std::vector<JsonDocument>> JsonDocument::Objects(const char* key) const {
   return documents;
 }
 
-std::string Dump(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace sluice::meta

@@ -8,7 +8,8 @@ namespace sluice::meta {
 namespace {
 
 constexpr int64_t kUnknown = -1;
-constexpr int32_t kBucketMax = 1 << 20;  // Guards the array that a damaged offset map would ask for.
+constexpr int32_t kBucketMax =
+    1 << 20;  // Guards the array that a damaged offset map would ask for.
 
 void Place(std::vector<int64_t>* array, int32_t bucket, int64_t offset) {
   CHECK(bucket >= 0 && bucket < kBucketMax);
@@ -33,7 +34,8 @@ Status Read(const JsonDocument& document, std::optional<int64_t> partition_id, B
 
 std::string LakeOffsetsToJson(int64_t table_id, const BucketOffsets& offsets) {
   std::map<std::optional<int64_t>, std::vector<int64_t>> arrays;
-  for (const auto& [bucket, offset] : offsets) Place(&arrays[bucket.partition_id], bucket.bucket, offset);
+  for (const auto& [bucket, offset] : offsets)
+    Place(&arrays[bucket.partition_id], bucket.bucket, offset);
   Json document = {{"version", 1}, {"table_id", table_id}};
   const bool partitioned = !arrays.empty() && arrays.rbegin()->first.has_value();
   if (!partitioned) {

@@ -6,7 +6,8 @@
 
 namespace sluice::meta {
 
-/// The document of a lake offsets file (reference 8.4): arrays by bucket, -1 = no data, trailing gaps left out.
+/// The document of a lake offsets file (reference 8.4): arrays by bucket, -1 = no data, trailing
+/// gaps left out.
 std::string LakeOffsetsToJson(int64_t table_id, const BucketOffsets& offsets);
 
 struct LakeOffsetsDocument {

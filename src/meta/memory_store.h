@@ -5,7 +5,8 @@
 
 namespace sluice::meta {
 
-/// The store without a disk: for tests and simulation. What was applied stays as long as the object.
+/// The store without a disk: for tests and simulation. What was applied stays as long as the
+/// object.
 std::unique_ptr<MetaStore> NewMemoryMetaStore();
 
 }  // namespace sluice::meta

@@ -16,13 +16,15 @@ std::string PathOf(const std::string& key) {
 }
 
 bool IsBelow(std::string_view key, std::string_view ancestor) {
-  return key.size() > ancestor.size() && key.starts_with(ancestor) && key[ancestor.size()] == kSeparator;
+  return key.size() > ancestor.size() && key.starts_with(ancestor) &&
+         key[ancestor.size()] == kSeparator;
 }
 
 // A tree with a batch's changes on top, while the batch is being staged.
 class Overlay {
  public:
-  Overlay(const std::map<std::string, NodeTree::Node>& base, NodeTree::Staged* out) : base_(base), out_(out) {}
+  Overlay(const std::map<std::string, NodeTree::Node>& base, NodeTree::Staged* out)
+      : base_(base), out_(out) {}
 
   const NodeTree::Node* Find(const std::string& key) const {
     if (const auto changed = out_->changes.find(key); changed != out_->changes.end()) {
@@ -39,7 +41,8 @@ class Overlay {
     for (auto at = base_.lower_bound(from); at != base_.end() && IsBelow(at->first, key); ++at) {
       if (!out_->changes.contains(at->first)) keys.push_back(at->first);
     }
-    for (auto at = out_->changes.lower_bound(from); at != out_->changes.end() && IsBelow(at->first, key); ++at) {
+    for (auto at = out_->changes.lower_bound(from);
+         at != out_->changes.end() && IsBelow(at->first, key); ++at) {
       if (at->second.has_value()) keys.push_back(at->first);
     }
     std::ranges::sort(keys);
@@ -47,14 +50,16 @@ class Overlay {
   }
 
   Status Create(const std::string& key, std::string value, MetaStore::SessionId session) {
-    if (Find(key) != nullptr) return Status::AlreadyExists("metadata node exists already path=", PathOf(key));
+    if (Find(key) != nullptr)
+      return Status::AlreadyExists("metadata node exists already path=", PathOf(key));
     RETURN_NOT_OK(CreateParents(key));
     Put(key, NodeTree::Node{std::move(value), 0, session}, MetaStore::Event::Kind::kCreated);
     return Status::OK();
   }
 
   void Set(const std::string& key, const NodeTree::Node& old, std::string value) {
-    Put(key, NodeTree::Node{std::move(value), old.version + 1, old.session}, MetaStore::Event::Kind::kChanged);
+    Put(key, NodeTree::Node{std::move(value), old.version + 1, old.session},
+        MetaStore::Event::Kind::kChanged);
   }
 
   void Delete(const std::string& key) {
@@ -64,7 +69,8 @@ class Overlay {
 
  private:
   Status CreateParents(const std::string& key) {
-    for (size_t end = key.find(kSeparator, 1); end != std::string::npos; end = key.find(kSeparator, end + 1)) {
+    for (size_t end = key.find(kSeparator, 1); end != std::string::npos;
+         end = key.find(kSeparator, end + 1)) {
       const std::string parent = key.substr(0, end);
       const NodeTree::Node* node = Find(parent);
       if (node == nullptr) {
@@ -85,12 +91,14 @@ class Overlay {
   NodeTree::Staged* out_;
 };
 
-Result<const NodeTree::Node*> Expect(const Overlay& overlay, const std::string& key, int64_t version) {
+Result<const NodeTree::Node*> Expect(const Overlay& overlay, const std::string& key,
+                                     int64_t version) {
   const NodeTree::Node* node = overlay.Find(key);
   if (node == nullptr) return Status::KeyError("no such metadata node path=", PathOf(key));
   if (version != MetaStore::kAnyVersion && version != node->version) {
-    return Error(ErrorCode::kInvalidUpdateVersion, "metadata node has another version path=", PathOf(key),
-                 " expected=", version, " found=", node->version);
+    return Error(ErrorCode::kInvalidUpdateVersion,
+                 "metadata node has another version path=", PathOf(key), " expected=", version,
+                 " found=", node->version);
   }
   return node;
 }
@@ -116,7 +124,8 @@ Status StageOne(Overlay* overlay, const MetaStore::Op& op) {
     }
     case Kind::kDelete: {
       RETURN_NOT_OK(Expect(*overlay, key, op.version));
-      if (!overlay->Below(key).empty()) return Status::Invalid("metadata node has children path=", op.path);
+      if (!overlay->Below(key).empty())
+        return Status::Invalid("metadata node has children path=", op.path);
       overlay->Delete(key);
       return Status::OK();
     }
@@ -138,9 +147,10 @@ class MemoryStore : public TreeStore {
 }  // namespace
 
 Result<std::string> NodeTree::KeyOf(const std::string& path) {
-  const bool has_control = std::ranges::any_of(path, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
-  if (path.size() < 2 || path.front() != '/' || path.back() == '/' || path.find("//") != std::string::npos ||
-      has_control) {
+  const bool has_control =
+      std::ranges::any_of(path, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  if (path.size() < 2 || path.front() != '/' || path.back() == '/' ||
+      path.find("//") != std::string::npos || has_control) {
     return Status::Invalid("malformed metadata path=", path);
   }
   std::string key = path;
@@ -160,7 +170,8 @@ std::vector<std::string> NodeTree::Children(const std::string& key) const {
   while (at != nodes_.end() && IsBelow(at->first, key)) {
     const std::string child = at->first.substr(0, at->first.find(kSeparator, from.size()));
     names.push_back(child.substr(from.size()));
-    at = nodes_.lower_bound(child + static_cast<char>(kSeparator + 1));  // Past everything below the child.
+    at = nodes_.lower_bound(child +
+                            static_cast<char>(kSeparator + 1));  // Past everything below the child.
   }
   return names;
 }
@@ -231,7 +242,8 @@ void TreeStore::Tell(const std::vector<Event>& events) {
   std::vector<std::pair<Watcher, Event>> calls;
   for (const Event& event : events) {
     for (const auto& [id, watched] : watches_) {
-      const bool below = event.path.size() > watched.path.size() && event.path.starts_with(watched.path) &&
+      const bool below = event.path.size() > watched.path.size() &&
+                         event.path.starts_with(watched.path) &&
                          event.path[watched.path.size()] == '/';
       if (below || event.path == watched.path) calls.emplace_back(watched.watcher, event);
     }

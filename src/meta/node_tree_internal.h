@@ -10,7 +10,8 @@ namespace sluice::meta {
 
 /// The nodes of a store in memory, and what a batch of steps would change.
 ///
-/// A node's key is its path with each '/' as byte 1, so that a node, what is below it, and its siblings sort apart.
+/// A node's key is its path with each '/' as byte 1, so that a node, what is below it, and its
+/// siblings sort apart.
 class NodeTree {
  public:
   struct Node {
@@ -25,7 +26,8 @@ class NodeTree {
     std::vector<MetaStore::Event> events;
   };
 
-  /// Errors: Invalid for a path that does not begin with '/', ends with it, or has an empty name or a control byte.
+  /// Errors: Invalid for a path that does not begin with '/', ends with it, or has an empty name or
+  /// a control byte.
   static Result<std::string> KeyOf(const std::string& path);
 
   const Node* Find(const std::string& key) const;

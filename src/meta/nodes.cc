@@ -1,26 +1,35 @@
-#include "meta/nodes_internal.h"
-
 #include <charconv>
 
 #include "meta/json_internal.h"
 #include "meta/lake_offsets.h"
+#include "meta/nodes_internal.h"
 
 namespace sluice::meta::nodes {
 
-std::string Database(const std::string& database) { return std::string(kDatabases) + "/" + database; }
+std::string Database(const std::string& database) {
+  return std::string(kDatabases) + "/" + database;
+}
 std::string Tables(const std::string& database) { return Database(database) + "/tables"; }
 std::string Table(const types::TablePath& path) { return Tables(path.database) + "/" + path.table; }
 std::string Schemas(const types::TablePath& path) { return Table(path) + "/schemas"; }
-std::string Schema(const types::TablePath& path, int32_t id) { return Schemas(path) + "/" + std::to_string(id); }
+std::string Schema(const types::TablePath& path, int32_t id) {
+  return Schemas(path) + "/" + std::to_string(id);
+}
 std::string Partitions(const types::TablePath& path) { return Table(path) + "/partitions"; }
-std::string Partition(const types::TablePath& path, const std::string& name) { return Partitions(path) + "/" + name; }
+std::string Partition(const types::TablePath& path, const std::string& name) {
+  return Partitions(path) + "/" + name;
+}
 std::string TableAssignment(int64_t id) { return "/tabletservers/tables/" + std::to_string(id); }
-std::string PartitionAssignment(int64_t id) { return "/tabletservers/partitions/" + std::to_string(id); }
+std::string PartitionAssignment(int64_t id) {
+  return "/tabletservers/partitions/" + std::to_string(id);
+}
 std::string Leader(const std::string& assignment, size_t bucket) {
   return assignment + "/buckets/" + std::to_string(bucket) + "/leader_isr";
 }
 std::string LakeTable(int64_t table_id) { return TableAssignment(table_id) + "/laketable"; }
-std::string LakeOffsets(int64_t table_id) { return "/sluice/lake_offsets/" + std::to_string(table_id); }
+std::string LakeOffsets(int64_t table_id) {
+  return "/sluice/lake_offsets/" + std::to_string(table_id);
+}
 std::string LakeOffsets(int64_t table_id, int64_t snapshot_id) {
   return LakeOffsets(table_id) + "/" + std::to_string(snapshot_id);
 }
@@ -100,7 +109,8 @@ Status ReadPartition(std::string_view text, PartitionState* out) {
   return Status::OK();
 }
 
-std::string WriteAssignment(const std::vector<BucketState>& buckets, std::optional<int64_t> table_id) {
+std::string WriteAssignment(const std::vector<BucketState>& buckets,
+                            std::optional<int64_t> table_id) {
   Json by_bucket = Json::object();
   for (size_t i = 0; i < buckets.size(); ++i) by_bucket[std::to_string(i)] = buckets[i].replicas;
   Json json = {{"version", 1}, {"buckets", std::move(by_bucket)}};
@@ -147,8 +157,10 @@ Status ReadLeader(std::string_view text, BucketState* out) {
 std::string WriteLakeTable(const std::vector<LakeSnapshot>& snapshots) {
   Json list = Json::array();
   for (const LakeSnapshot& snapshot : snapshots) {
-    Json one = {{"snapshot_id", snapshot.snapshot_id}, {"tiered_offsets", snapshot.tiered_offsets_path}};
-    if (!snapshot.readable_offsets_path.empty()) one["readable_offsets"] = snapshot.readable_offsets_path;
+    Json one = {{"snapshot_id", snapshot.snapshot_id},
+                {"tiered_offsets", snapshot.tiered_offsets_path}};
+    if (!snapshot.readable_offsets_path.empty())
+      one["readable_offsets"] = snapshot.readable_offsets_path;
     list.push_back(std::move(one));
   }
   return Dump({{"version", 2}, {"lake_snapshots", std::move(list)}});
@@ -170,7 +182,8 @@ Result<std::vector<LakeSnapshot>> ReadLakeTable(std::string_view text) {
 
 std::string WriteLakeOffsets(int64_t table_id, const LakeSnapshot& snapshot) {
   Json json = {{"version", 1}, {"tiered", LakeOffsetsToJson(table_id, *snapshot.tiered)}};
-  if (snapshot.readable != nullptr) json["readable"] = LakeOffsetsToJson(table_id, *snapshot.readable);
+  if (snapshot.readable != nullptr)
+    json["readable"] = LakeOffsetsToJson(table_id, *snapshot.readable);
   return Dump(json);
 }
 

@@ -6,7 +6,8 @@
 
 #include "meta/catalog_state.h"
 
-// Paths and JSON of the catalog's nodes: those of the Java server's ZooKeeper tree (reference 9.1); our own are below /sluice.
+// Paths and JSON of the catalog's nodes: those of the Java server's ZooKeeper tree (reference 9.1);
+// our own are below /sluice.
 namespace sluice::meta::nodes {
 
 inline constexpr char kDatabases[] = "/metadata/databases";
@@ -47,7 +48,8 @@ Status ReadTable(std::string_view json, types::TableInfo* out);
 std::string WritePartition(int64_t table_id, const PartitionState& partition);
 Status ReadPartition(std::string_view json, PartitionState* out);
 /// `table_id` is written for partitions only.
-std::string WriteAssignment(const std::vector<BucketState>& buckets, std::optional<int64_t> table_id);
+std::string WriteAssignment(const std::vector<BucketState>& buckets,
+                            std::optional<int64_t> table_id);
 Result<std::map<int32_t, std::vector<int32_t>>> ReadAssignment(std::string_view json);
 std::string WriteLeader(const BucketState& bucket);
 Status ReadLeader(std::string_view json, BucketState* out);

@@ -21,7 +21,8 @@ constexpr size_t kVersionBytes = sizeof(int64_t);
 
 Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
   if (status.ok()) return Status::OK();
-  return Error(ErrorCode::kStorage, "metadata store failed folder=", folder, " cause=", status.ToString());
+  return Error(ErrorCode::kStorage, "metadata store failed folder=", folder,
+               " cause=", status.ToString());
 }
 
 rocksdb::Options StoreOptions() {
@@ -45,14 +46,16 @@ rocksdb::Options StoreOptions() {
 /// Format: key = node key; value = version (8 bytes, big-endian), then the node's value.
 class RocksStore : public TreeStore {
  public:
-  RocksStore(std::string folder, std::unique_ptr<rocksdb::DB> db) : folder_(std::move(folder)), db_(std::move(db)) {}
+  RocksStore(std::string folder, std::unique_ptr<rocksdb::DB> db)
+      : folder_(std::move(folder)), db_(std::move(db)) {}
 
   Status Load() {
     const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(rocksdb::ReadOptions()));
     NodeTree::Changes nodes;
     for (rows->SeekToFirst(); rows->Valid(); rows->Next()) {
       const rocksdb::Slice value = rows->value();
-      if (value.size() < kVersionBytes) return Corrupt("metadata node is cut short folder=", folder_);
+      if (value.size() < kVersionBytes)
+        return Corrupt("metadata node is cut short folder=", folder_);
       nodes[rows->key().ToString()] =
           NodeTree::Node{std::string(value.data() + kVersionBytes, value.size() - kVersionBytes),
                          LoadBe<int64_t>(value.data())};

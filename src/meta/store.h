@@ -9,10 +9,11 @@
 
 namespace sluice::meta {
 
-/// A tree of small values under paths like "/metadata/databases/fluss": what ZooKeeper offers, no more.
+/// A tree of small values under paths like "/metadata/databases/fluss": what ZooKeeper offers, no
+/// more.
 ///
-/// A node has a value and a version, which starts at 0 and grows by one with each Set. Missing parents are made with
-/// empty values. Every Apply is durable when it returns, whole or not at all.
+/// A node has a value and a version, which starts at 0 and grows by one with each Set. Missing
+/// parents are made with empty values. Every Apply is durable when it returns, whole or not at all.
 /// Names between slashes are not empty and hold no '/' and no byte 0.
 /// Threads: confined to one thread, which also runs the watchers.
 class MetaStore {
@@ -44,7 +45,9 @@ class MetaStore {
   using WatchId = uint64_t;
 
   // Makers of steps.
-  static Op Check(std::string path, int64_t version) { return {Op::Kind::kCheck, std::move(path), "", version}; }
+  static Op Check(std::string path, int64_t version) {
+    return {Op::Kind::kCheck, std::move(path), "", version};
+  }
   static Op Create(std::string path, std::string value, SessionId session = 0) {
     return {Op::Kind::kCreate, std::move(path), std::move(value), kAnyVersion, session};
   }
@@ -52,7 +55,9 @@ class MetaStore {
     return {Op::Kind::kSet, std::move(path), std::move(value), version};
   }
   /// Create or Set, whichever fits.
-  static Op Put(std::string path, std::string value) { return {Op::Kind::kPut, std::move(path), std::move(value)}; }
+  static Op Put(std::string path, std::string value) {
+    return {Op::Kind::kPut, std::move(path), std::move(value)};
+  }
   static Op Delete(std::string path, int64_t version = kAnyVersion) {
     return {Op::Kind::kDelete, std::move(path), "", version};
   }
@@ -65,15 +70,17 @@ class MetaStore {
   /// Names right below `path`, sorted by bytes; empty when the node is not there.
   virtual Result<std::vector<std::string>> Children(const std::string& path) = 0;
   /// Do all steps, or none.
-  /// Errors: AlreadyExists (Create of a node that is there), KeyError (no such node), kInvalidUpdateVersion (another
-  /// version), Invalid (Delete of a node with children, a malformed path), kStorage when the disk refused.
+  /// Errors: AlreadyExists (Create of a node that is there), KeyError (no such node),
+  /// kInvalidUpdateVersion (another version), Invalid (Delete of a node with children, a malformed
+  /// path), kStorage when the disk refused.
   virtual Status Apply(std::vector<Op> ops) = 0;
 
   /// Begin a session. Its ephemeral nodes go with EndSession, or when the store is opened again.
   virtual Result<SessionId> BeginSession() = 0;
   virtual Status EndSession(SessionId session) = 0;
 
-  /// Call `watcher` after each durable change of `path` or anything below it, in order, until Unwatch.
+  /// Call `watcher` after each durable change of `path` or anything below it, in order, until
+  /// Unwatch.
   virtual WatchId Watch(std::string path, Watcher watcher) = 0;
   virtual void Unwatch(WatchId watch) = 0;
 };

@@ -55,7 +55,8 @@ TEST_P(StoreTest, KeepsValuesAndVersionsAcrossARestart) {
 
 TEST_P(StoreTest, RefusesTheWholeBatchWhenOneStepFails) {
   ASSERT_OK(store_->Apply({MetaStore::Create("/a", "1")}));
-  EXPECT_TRUE(store_->Apply({MetaStore::Set("/a", "2"), MetaStore::Create("/a", "3")}).IsAlreadyExists());
+  EXPECT_TRUE(
+      store_->Apply({MetaStore::Set("/a", "2"), MetaStore::Create("/a", "3")}).IsAlreadyExists());
   EXPECT_TRUE(store_->Apply({MetaStore::Create("/b", "2"), MetaStore::Delete("/c")}).IsKeyError());
   EXPECT_CODE(ErrorCode::kInvalidUpdateVersion,
               store_->Apply({MetaStore::Create("/b", "2"), MetaStore::Check("/a", 7)}));
@@ -65,8 +66,9 @@ TEST_P(StoreTest, RefusesTheWholeBatchWhenOneStepFails) {
 }
 
 TEST_P(StoreTest, StepsSeeTheStepsBeforeThem) {
-  ASSERT_OK(store_->Apply({MetaStore::Create("/a", "1"), MetaStore::Set("/a", "2", 0), MetaStore::Check("/a", 1),
-                           MetaStore::Create("/a/x", ""), MetaStore::DeleteTree("/a"), MetaStore::Create("/a", "3")}));
+  ASSERT_OK(store_->Apply({MetaStore::Create("/a", "1"), MetaStore::Set("/a", "2", 0),
+                           MetaStore::Check("/a", 1), MetaStore::Create("/a/x", ""),
+                           MetaStore::DeleteTree("/a"), MetaStore::Create("/a", "3")}));
   Reopen();
   EXPECT_EQ(ValueOf("/a"), "3");
   EXPECT_EQ(ValueOf("/a/x"), "(none)");
@@ -102,7 +104,8 @@ TEST_P(StoreTest, RefusesMalformedPaths) {
 
 TEST_P(StoreTest, EphemeralNodesGoWithTheirSession) {
   ASSERT_OK_AND_ASSIGN(const auto session, store_->BeginSession());
-  ASSERT_OK(store_->Apply({MetaStore::Create("/ids/0", "here", session), MetaStore::Create("/ids/1", "stays")}));
+  ASSERT_OK(store_->Apply(
+      {MetaStore::Create("/ids/0", "here", session), MetaStore::Create("/ids/1", "stays")}));
   EXPECT_TRUE(store_->Apply({MetaStore::Create("/ids/0/x", "")}).IsInvalid());
   ASSERT_OK_AND_ASSIGN(const auto node, store_->Get("/ids/0"));
   EXPECT_TRUE(node->ephemeral);
@@ -143,10 +146,13 @@ TEST(RocksStoreTest, ASecondOwnerOfTheFolderIsRefused) {
   EXPECT_CODE(ErrorCode::kStorage, OpenRocksMetaStore(folder.path()));
 }
 
-// The page cache outlives the process, so this proves that nothing waits in memory; the sync is RocksDB's own option.
+// The page cache outlives the process, so this proves that nothing waits in memory; the sync is
+// RocksDB's own option.
 TEST(RocksStoreDeathTest, WhatWasAppliedOutlivesAKill) {
   constexpr int kApplied = 50;
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // The child is a new process; it finds the folder by the environment.
+  GTEST_FLAG_SET(
+      death_test_style,
+      "threadsafe");  // The child is a new process; it finds the folder by the environment.
   const TempDir own;
   setenv("SLUICE_META_TEST_FOLDER", own.path().c_str(), /*overwrite=*/0);
   const std::string folder = getenv("SLUICE_META_TEST_FOLDER");
@@ -154,7 +160,8 @@ TEST(RocksStoreDeathTest, WhatWasAppliedOutlivesAKill) {
     auto store = OpenRocksMetaStore(folder).ValueOrDie();
     for (int i = 0; i < kApplied; ++i) {
       const std::string text = std::to_string(i);
-      CHECK(store->Apply({MetaStore::Put("/counter", text), MetaStore::Create("/n/" + text, "")}).ok());
+      CHECK(store->Apply({MetaStore::Put("/counter", text), MetaStore::Create("/n/" + text, "")})
+                .ok());
     }
     raise(SIGKILL);
   };

@@ -49,7 +49,8 @@ Result<std::vector<Endpoint>> ParseEndpoints(std::string_view text) {
     ASSIGN_OR_RAISE(Endpoint endpoint, ParseEndpoint(Trim(text.substr(0, comma))));
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (!names.insert(endpoint.listener).second) {
-      return Error(ErrorCode::kInvalidConfig, "listener name is used twice name=", endpoint.listener);
+      return Error(ErrorCode::kInvalidConfig,
+                   "listener name is used twice name=", endpoint.listener);
     }
     if (endpoint.port != 0 && !ports.insert(endpoint.port).second) {
       return Error(ErrorCode::kInvalidConfig, "listener port is used twice port=", endpoint.port);

@@ -20,8 +20,8 @@ struct Endpoint {
   std::string ToString() const;
 };
 
-/// Parse a comma list of endpoints. Errors: kInvalidConfig naming the text: not NAME://host:port, a name or a port
-/// other than 0 used twice.
+/// Parse a comma list of endpoints. Errors: kInvalidConfig naming the text: not NAME://host:port, a
+/// name or a port other than 0 used twice.
 Result<std::vector<Endpoint>> ParseEndpoints(std::string_view text);
 /// The comma list again.
 std::string FormatEndpoints(const std::vector<Endpoint>& endpoints);

@@ -48,7 +48,8 @@ ByteBudget::Grant::~Grant() {
   if (state_ != nullptr) state_->GiveBack(size_bytes_);
 }
 
-ByteBudget::ByteBudget(uint64_t total_bytes) : state_(std::make_shared<Grant::State>(total_bytes)) {}
+ByteBudget::ByteBudget(uint64_t total_bytes)
+    : state_(std::make_shared<Grant::State>(total_bytes)) {}
 
 io::Task<ByteBudget::Grant> ByteBudget::Take(io::Loop& loop, uint64_t size_bytes) {
   const std::shared_ptr<Grant::State> state = state_;

@@ -7,8 +7,8 @@
 
 namespace sluice::server {
 
-/// A bounded number of bytes that requests under way may hold. Who asks for more than is left waits in line, so that
-/// reading from sockets stops and TCP pushes back.
+/// A bounded number of bytes that requests under way may hold. Who asks for more than is left waits
+/// in line, so that reading from sockets stops and TCP pushes back.
 ///
 /// Threads: any.
 class ByteBudget {
@@ -25,13 +25,15 @@ class ByteBudget {
    private:
     friend class ByteBudget;
     struct State;
-    Grant(std::shared_ptr<State> state, uint64_t size_bytes) : state_(std::move(state)), size_bytes_(size_bytes) {}
+    Grant(std::shared_ptr<State> state, uint64_t size_bytes)
+        : state_(std::move(state)), size_bytes_(size_bytes) {}
     std::shared_ptr<State> state_;
     uint64_t size_bytes_ = 0;
   };
 
   explicit ByteBudget(uint64_t total_bytes);
-  /// Wait, in order of arrival, until `size_bytes` are free. More than the whole budget waits until nothing is held.
+  /// Wait, in order of arrival, until `size_bytes` are free. More than the whole budget waits until
+  /// nothing is held.
   io::Task<Grant> Take(io::Loop& loop, uint64_t size_bytes);
   uint64_t used_bytes() const;
   uint64_t total_bytes() const;

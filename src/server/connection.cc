@@ -9,8 +9,8 @@ namespace sluice::server {
 namespace {
 
 constexpr size_t kHeadBytes = wire::kFrameLengthBytes + wire::kRequestHeaderBytes;
-// After a refused frame its sender may still be writing. Reading on for a while lets it see the error reply, which a
-// close with unread bytes would destroy on its side.
+// After a refused frame its sender may still be writing. Reading on for a while lets it see the
+// error reply, which a close with unread bytes would destroy on its side.
 constexpr std::chrono::milliseconds kLinger{1000};
 constexpr size_t kLingerChunkBytes = 64 << 10;
 
@@ -18,7 +18,8 @@ constexpr size_t kLingerChunkBytes = 64 << 10;
 
 ServedConnection::ServedConnection(std::shared_ptr<const ConnectionSettings> settings,
                                    std::shared_ptr<ConnectionCounters> counters, io::Loop& loop,
-                                   std::unique_ptr<io::Connection> connection, shard::Gate::Pass pass)
+                                   std::unique_ptr<io::Connection> connection,
+                                   shard::Gate::Pass pass)
     : settings_(std::move(settings)),
       counters_(std::move(counters)),
       loop_(loop),
@@ -67,18 +68,20 @@ io::Task<bool> ServedConnection::ReadFrame() {
   }
   const Status head_read = co_await reader_.Fill(kHeadBytes);
   if (!head_read.ok()) co_return false;
-  const Result<wire::RequestHeader> parsed =
-      wire::ParseRequestHeader(reader_.peek().substr(wire::kFrameLengthBytes, wire::kRequestHeaderBytes));
+  const Result<wire::RequestHeader> parsed = wire::ParseRequestHeader(
+      reader_.peek().substr(wire::kFrameLengthBytes, wire::kRequestHeaderBytes));
   CHECK(parsed.ok());  // It has its size.
   const wire::RequestHeader header = *parsed;
   reader_.Skip(kHeadBytes);
   if (static_cast<uint64_t>(size_bytes) > settings_->request_bytes_max) {
-    const Status error = Error(ErrorCode::kRecordTooLarge, "request is too large size_bytes=", size_bytes,
-                               " max=", settings_->request_bytes_max);
+    const Status error =
+        Error(ErrorCode::kRecordTooLarge, "request is too large size_bytes=", size_bytes,
+              " max=", settings_->request_bytes_max);
     co_await Refuse(header.request_id, error);
     co_return false;
   }
-  ByteBudget::Grant grant = co_await settings_->budget->Take(loop_, static_cast<uint64_t>(size_bytes));
+  ByteBudget::Grant grant =
+      co_await settings_->budget->Take(loop_, static_cast<uint64_t>(size_bytes));
   if (closed_) co_return false;
   io::Call call{header.api_key, header.api_version, {}};
   call.body.resize(static_cast<size_t>(size_bytes) - wire::kRequestHeaderBytes);
@@ -108,7 +111,8 @@ io::Task<void> ServedConnection::Refuse(int32_t request_id, Status error) {
 }
 
 io::Task<void> ServedConnection::WaitForRoom() {
-  while (!closed_ && (running_ >= settings_->requests_max || unsent_bytes_ > settings_->unsent_bytes_max)) {
+  while (!closed_ &&
+         (running_ >= settings_->requests_max || unsent_bytes_ > settings_->unsent_bytes_max)) {
     io::Completion<bool> room(loop_);
     room_ = room;
     co_await room;
@@ -117,12 +121,14 @@ io::Task<void> ServedConnection::WaitForRoom() {
 
 void ServedConnection::MaybeMakeRoom() {
   if (room_.has_value()) std::exchange(room_, std::nullopt)->Set(true);
-  if (running_ == 0 && !writing_ && drained_.has_value()) std::exchange(drained_, std::nullopt)->Set(true);
+  if (running_ == 0 && !writing_ && drained_.has_value())
+    std::exchange(drained_, std::nullopt)->Set(true);
 }
 
-io::Task<void> ServedConnection::Answer(std::shared_ptr<ServedConnection> self, int32_t request_id, io::Call call,
-                                        ByteBudget::Grant grant) {
-  Result<io::Payload> body = co_await self->settings_->service->Handle(self->loop_, self->principal_, std::move(call));
+io::Task<void> ServedConnection::Answer(std::shared_ptr<ServedConnection> self, int32_t request_id,
+                                        io::Call call, ByteBudget::Grant grant) {
+  Result<io::Payload> body =
+      co_await self->settings_->service->Handle(self->loop_, self->principal_, std::move(call));
   --self->running_;
   if (body.ok()) {
     self->Send(wire::EncodeResponse(request_id, std::move(body).ValueUnsafe()), std::move(grant));
@@ -149,7 +155,8 @@ io::Task<void> ServedConnection::WriteAnswers(std::shared_ptr<ServedConnection> 
     const uint64_t size_bytes = payload.size_bytes();
     const Status written = co_await self->connection_->Write(std::move(payload));
     self->unsent_bytes_ -= size_bytes;
-    self->counters_->sent_bytes.fetch_add(static_cast<int64_t>(size_bytes), std::memory_order_relaxed);
+    self->counters_->sent_bytes.fetch_add(static_cast<int64_t>(size_bytes),
+                                          std::memory_order_relaxed);
     self->last_traffic_ = self->loop_.clock().Monotonic();
     if (!written.ok()) self->Close();  // The client went away: an everyday thing.
     self->MaybeMakeRoom();
@@ -173,8 +180,8 @@ void ServedConnection::ArmIdleTimer(std::chrono::milliseconds delay) {
   idle_timer_ = loop_.After(delay, [weak] {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(self->loop_.clock().Monotonic() -
-                                                                            self->last_traffic_);
+    const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(
+        self->loop_.clock().Monotonic() - self->last_traffic_);
     if (idle >= self->settings_->idle_max) return self->Close();
     self->ArmIdleTimer(self->settings_->idle_max - idle);
   });

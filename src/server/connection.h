@@ -15,15 +15,16 @@
 
 namespace sluice::server {
 
-/// What all connections of a listener share. Immutable but for its counters; outlives the connections.
+/// What all connections of a listener share. Immutable but for its counters; outlives the
+/// connections.
 struct ConnectionSettings {
   io::Service* service = nullptr;
   ByteBudget* budget = nullptr;
   std::string listener;
   bool internal = false;
-  uint64_t request_bytes_max = 100 << 20;              ///< netty.server.max-request-size
-  size_t requests_max = 500;                           ///< netty.server.max-queued-requests, per connection here
-  uint64_t unsent_bytes_max = 16 << 20;                ///< Answers in memory; above, no further request is read.
+  uint64_t request_bytes_max = 100 << 20;  ///< netty.server.max-request-size
+  size_t requests_max = 500;             ///< netty.server.max-queued-requests, per connection here
+  uint64_t unsent_bytes_max = 16 << 20;  ///< Answers in memory; above, no further request is read.
   std::chrono::milliseconds idle_max{10 * 60 * 1000};  ///< netty.connection.max-idle-time
 };
 
@@ -36,15 +37,16 @@ struct ConnectionCounters {
   std::atomic<int64_t> refused_frames{0};  ///< Malformed or oversize.
 };
 
-/// The server's end of one client connection: reads frames, starts their calls in order of arrival, writes answers
-/// whole as they come.
+/// The server's end of one client connection: reads frames, starts their calls in order of arrival,
+/// writes answers whole as they come.
 ///
-/// A frame that cannot be read ends the connection, after an error reply when its request id is known.
-/// Threads: confined to the connection's loop.
+/// A frame that cannot be read ends the connection, after an error reply when its request id is
+/// known. Threads: confined to the connection's loop.
 class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
  public:
-  ServedConnection(std::shared_ptr<const ConnectionSettings> settings, std::shared_ptr<ConnectionCounters> counters,
-                   io::Loop& loop, std::unique_ptr<io::Connection> connection, shard::Gate::Pass pass);
+  ServedConnection(std::shared_ptr<const ConnectionSettings> settings,
+                   std::shared_ptr<ConnectionCounters> counters, io::Loop& loop,
+                   std::unique_ptr<io::Connection> connection, shard::Gate::Pass pass);
 
   /// Serve until the connection ends; returns once its last answer is done.
   static io::Task<void> Serve(std::shared_ptr<ServedConnection> self);
@@ -55,8 +57,8 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   io::Task<bool> ReadFrame();
   io::Task<void> Refuse(int32_t request_id, Status error);
   io::Task<void> WaitForRoom();
-  static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, int32_t request_id, io::Call call,
-                               ByteBudget::Grant grant);
+  static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, int32_t request_id,
+                               io::Call call, ByteBudget::Grant grant);
   void Send(io::Payload frame, ByteBudget::Grant grant);
   static io::Task<void> WriteAnswers(std::shared_ptr<ServedConnection> self);
   void LearnClient(const io::Call& call);
@@ -77,7 +79,8 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   uint64_t unsent_bytes_ = 0;                     // Also counts what is being written.
   bool writing_ = false;
   bool closed_ = false;
-  std::optional<io::Completion<bool>> room_;     // The reader waits for fewer requests or unsent bytes.
+  std::optional<io::Completion<bool>>
+      room_;  // The reader waits for fewer requests or unsent bytes.
   std::optional<io::Completion<bool>> drained_;  // Serve waits for the last answer.
   std::chrono::nanoseconds last_traffic_{0};
   io::Loop::TimerId idle_timer_ = 0;

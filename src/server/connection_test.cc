@@ -15,10 +15,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Echoes bodies after a wait of as many milliseconds as the body says ("20:text"), or fails ("fail").
+// Echoes bodies after a wait of as many milliseconds as the body says ("20:text"), or fails
+// ("fail").
 class EchoService : public io::Service {
  public:
-  io::Task<Result<io::Payload>> Handle(io::Loop& loop, std::shared_ptr<const io::Principal> principal,
+  io::Task<Result<io::Payload>> Handle(io::Loop& loop,
+                                       std::shared_ptr<const io::Principal> principal,
                                        io::Call call) override {
     started.push_back(call.body);
     last_principal = principal;
@@ -35,13 +37,16 @@ constexpr int16_t kEchoKey = 1;
 
 // Serves echoes in a simulated world; the last loop is the client's.
 struct ServedWorld {
-  explicit ServedWorld(ConnectionSettings settings = {}, uint64_t budget_bytes = 1 << 20, uint64_t seed = 1)
+  explicit ServedWorld(ConnectionSettings settings = {}, uint64_t budget_bytes = 1 << 20,
+                       uint64_t seed = 1)
       : world(seed), budget(budget_bytes) {
     settings.service = &echo;
     settings.budget = &budget;
     settings.listener = "CLIENT";
-    auto started = FrameListener::Start(
-        {&network, {&world.NewLoop(), &world.NewLoop()}, {"CLIENT", "127.0.0.1", 0}, std::move(settings)});
+    auto started = FrameListener::Start({&network,
+                                         {&world.NewLoop(), &world.NewLoop()},
+                                         {"CLIENT", "127.0.0.1", 0},
+                                         std::move(settings)});
     CHECK(started.ok());
     listener = std::move(started).ValueUnsafe();
   }
@@ -51,7 +56,8 @@ struct ServedWorld {
     world.RunUntilIdle();
   }
   std::unique_ptr<io::Connection> Connect() {
-    auto connected = io::SyncWait(client, network.Connect(client, "127.0.0.1", listener->endpoint().port));
+    auto connected =
+        io::SyncWait(client, network.Connect(client, "127.0.0.1", listener->endpoint().port));
     CHECK(connected.ok());
     return std::move(connected).ValueUnsafe();
   }
@@ -123,13 +129,15 @@ TEST(ConnectionTest, ManyLargeRequestsComeBackWhole) {
   ServedWorld served({}, /*budget_bytes=*/300'000);
   const auto connection = served.Connect();
   std::string frames;
-  for (int i = 0; i < 20; ++i) frames += Request(i, std::to_string(i % 3) + ":" + std::string(100'000, 'a' + i));
+  for (int i = 0; i < 20; ++i)
+    frames += Request(i, std::to_string(i % 3) + ":" + std::string(100'000, 'a' + i));
   io::Completion<bool> written(served.client);
   served.client.Post([&] {
-    io::Spawn([](io::Connection& to, std::string bytes, io::Completion<bool> done) -> io::Task<void> {
-      const Status status = co_await Write(to, std::move(bytes));
-      done.Set(status.ok());
-    }(*connection, frames, written));
+    io::Spawn(
+        [](io::Connection& to, std::string bytes, io::Completion<bool> done) -> io::Task<void> {
+          const Status status = co_await Write(to, std::move(bytes));
+          done.Set(status.ok());
+        }(*connection, frames, written));
   });
   for (int i = 0; i < 20; ++i) {
     const wire::Response response = Next(served, *connection);
@@ -144,7 +152,8 @@ TEST(ConnectionTest, ReadingStopsWhenTheBudgetIsUsedUp) {
   ServedWorld served({}, /*budget_bytes=*/1000);
   const auto first = served.Connect();
   const auto second = served.Connect();
-  ASSERT_OK(io::SyncWait(served.client, Write(*first, Request(1, "1000:" + std::string(900, 'x')))));
+  ASSERT_OK(
+      io::SyncWait(served.client, Write(*first, Request(1, "1000:" + std::string(900, 'x')))));
   ASSERT_OK(io::SyncWait(served.client, Write(*second, Request(2, "0:" + std::string(900, 'x')))));
   served.world.RunFor(milliseconds(500));
   EXPECT_EQ(served.echo.started.size(), 1u);
@@ -156,7 +165,8 @@ TEST(ConnectionTest, ReadingStopsWhenTheBudgetIsUsedUp) {
 TEST(ConnectionTest, ARequestLargerThanTheBudgetRunsAlone) {
   ServedWorld served({}, /*budget_bytes=*/1000);
   const auto connection = served.Connect();
-  ASSERT_OK(io::SyncWait(served.client, Write(*connection, Request(1, "0:" + std::string(5000, 'x')))));
+  ASSERT_OK(
+      io::SyncWait(served.client, Write(*connection, Request(1, "0:" + std::string(5000, 'x')))));
   EXPECT_EQ(Next(served, *connection).request_id, 1);
 }
 
@@ -247,7 +257,8 @@ TEST(ConnectionTest, HandlersSeeWhoCalls) {
   wire::ApiVersionsRequest handshake;
   handshake.set_client_software_name("fluss-rust");
   handshake.set_client_software_version("1.0.0");
-  ASSERT_OK(io::SyncWait(served.client, Write(*connection, Request(0, wire::Serialize(handshake), 1000))));
+  ASSERT_OK(io::SyncWait(served.client,
+                         Write(*connection, Request(0, wire::Serialize(handshake), 1000))));
   (void)Next(served, *connection);
   ASSERT_OK(io::SyncWait(served.client, Write(*connection, Request(1, "ok"))));
   (void)Next(served, *connection);
@@ -299,10 +310,12 @@ TEST_F(DispatchTest, EachRoleListsItsOwnScope) {
     EXPECT_TRUE(coordinator_versions.contains(both) && tablet_versions.contains(both)) << both;
   }
   for (const int32_t own_only : {1001, 1005, 1030, 1042, 1052}) {
-    EXPECT_TRUE(coordinator_versions.contains(own_only) && !tablet_versions.contains(own_only)) << own_only;
+    EXPECT_TRUE(coordinator_versions.contains(own_only) && !tablet_versions.contains(own_only))
+        << own_only;
   }
   for (const int32_t own_only : {1014, 1015, 1016, 1026, 1018}) {
-    EXPECT_TRUE(!coordinator_versions.contains(own_only) && tablet_versions.contains(own_only)) << own_only;
+    EXPECT_TRUE(!coordinator_versions.contains(own_only) && tablet_versions.contains(own_only))
+        << own_only;
   }
   EXPECT_EQ(tablet_versions.at(1014), 0);
   EXPECT_EQ(tablet_versions.at(1016), 2);
@@ -351,13 +364,14 @@ TEST_F(DispatchTest, LocalErrorsLookLikeThoseOfASocket) {
 }
 
 TEST(AddressesTest, ListenersParseAndPrint) {
-  ASSERT_OK_AND_ASSIGN(const auto endpoints, ParseEndpoints("FLUSS://10.0.0.1:9123, CLIENT://[::1]:0"));
+  ASSERT_OK_AND_ASSIGN(const auto endpoints,
+                       ParseEndpoints("FLUSS://10.0.0.1:9123, CLIENT://[::1]:0"));
   ASSERT_EQ(endpoints.size(), 2u);
   EXPECT_EQ(endpoints[0], (Endpoint{"FLUSS", "10.0.0.1", 9123}));
   EXPECT_EQ(endpoints[1], (Endpoint{"CLIENT", "::1", 0}));
   EXPECT_EQ(FormatEndpoints(endpoints), "FLUSS://10.0.0.1:9123,CLIENT://[::1]:0");
-  for (const std::string bad : {"localhost:9123", "A://h", "A://h:x", "A://h:70000", "A://h:1,A://h:2", "A://h:1,B://h:1",
-                                "://h:1", "A://h:"}) {
+  for (const std::string bad : {"localhost:9123", "A://h", "A://h:x", "A://h:70000",
+                                "A://h:1,A://h:2", "A://h:1,B://h:1", "://h:1", "A://h:"}) {
     EXPECT_CODE(ErrorCode::kInvalidConfig, ParseEndpoints(bad));
   }
 }

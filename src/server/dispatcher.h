@@ -6,11 +6,12 @@
 
 namespace sluice::server {
 
-/// What one server offers on its listeners: the handshake itself, reads of metadata, and the calls of its role.
+/// What one server offers on its listeners: the handshake itself, reads of metadata, and the calls
+/// of its role.
 ///
-/// Errors: kUnsupportedVersion for an unknown call, one of the other role, or a version out of range (the Java server
-/// stays silent then, and callers hang); kAuthorization for a call between servers that came by another listener than
-/// the internal one.
+/// Errors: kUnsupportedVersion for an unknown call, one of the other role, or a version out of
+/// range (the Java server stays silent then, and callers hang); kAuthorization for a call between
+/// servers that came by another listener than the internal one.
 class Dispatcher : public io::Service {
  public:
   struct Options {
@@ -20,7 +21,8 @@ class Dispatcher : public io::Service {
   };
   explicit Dispatcher(Options options) : options_(options) {}
 
-  io::Task<Result<io::Payload>> Handle(io::Loop& loop, std::shared_ptr<const io::Principal> principal,
+  io::Task<Result<io::Payload>> Handle(io::Loop& loop,
+                                       std::shared_ptr<const io::Principal> principal,
                                        io::Call call) override;
 
  private:

@@ -14,7 +14,8 @@ io::Task<Status> FrameReader::Fill(size_t size) {
   end_ -= start_;
   start_ = 0;
   while (end_ < size) {
-    CO_ASSIGN_OR_RETURN(const size_t got, co_await connection_.Read(buffer_.data() + end_, kBufferBytes - end_));
+    CO_ASSIGN_OR_RETURN(const size_t got,
+                        co_await connection_.Read(buffer_.data() + end_, kBufferBytes - end_));
     if (got == 0) co_return Error(ErrorCode::kNetwork, "stream ended peer=", connection_.peer());
     end_ += got;
   }

@@ -7,12 +7,15 @@ namespace sluice::server {
 
 // Shared with the connections, which may outlive the listener by a moment.
 struct FrameListener::State {
-  explicit State(ConnectionSettings s) : settings(std::make_shared<const ConnectionSettings>(std::move(s))) {}
+  explicit State(ConnectionSettings s)
+      : settings(std::make_shared<const ConnectionSettings>(std::move(s))) {}
 
-  void Accept(const std::shared_ptr<State>& self, io::Loop& loop, std::unique_ptr<io::Connection> connection) {
+  void Accept(const std::shared_ptr<State>& self, io::Loop& loop,
+              std::unique_ptr<io::Connection> connection) {
     std::optional<shard::Gate::Pass> pass = gate.Enter();
     if (!pass.has_value()) return;  // Stopping: the connection closes as it goes.
-    auto served = std::make_shared<ServedConnection>(settings, counters, loop, std::move(connection), std::move(*pass));
+    auto served = std::make_shared<ServedConnection>(settings, counters, loop,
+                                                     std::move(connection), std::move(*pass));
     {
       const std::lock_guard lock(mutex);
       open.emplace(served.get(), Open{&loop, served});
@@ -20,7 +23,8 @@ struct FrameListener::State {
     io::Spawn(ServeAndForget(self, std::move(served)));
   }
 
-  static io::Task<void> ServeAndForget(std::shared_ptr<State> self, std::shared_ptr<ServedConnection> served) {
+  static io::Task<void> ServeAndForget(std::shared_ptr<State> self,
+                                       std::shared_ptr<ServedConnection> served) {
     co_await ServedConnection::Serve(served);
     const std::lock_guard lock(self->mutex);
     self->open.erase(served.get());
@@ -55,14 +59,16 @@ Result<std::unique_ptr<FrameListener>> FrameListener::Start(Options options) {
     }
     CHECK(false && "accepted on a foreign loop");
   };
-  ASSIGN_OR_RAISE(auto listener, options.network->Listen(options.bind.host, options.bind.port, loops, accept));
+  ASSIGN_OR_RAISE(auto listener,
+                  options.network->Listen(options.bind.host, options.bind.port, loops, accept));
   Endpoint endpoint = std::move(options.bind);
   endpoint.port = listener->port();
   return std::unique_ptr<FrameListener>(
       new FrameListener(std::move(state), std::move(listener), std::move(endpoint)));
 }
 
-FrameListener::FrameListener(std::shared_ptr<State> state, std::unique_ptr<io::Listener> listener, Endpoint endpoint)
+FrameListener::FrameListener(std::shared_ptr<State> state, std::unique_ptr<io::Listener> listener,
+                             Endpoint endpoint)
     : state_(std::move(state)), listener_(std::move(listener)), endpoint_(std::move(endpoint)) {}
 
 FrameListener::~FrameListener() = default;

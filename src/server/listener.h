@@ -11,7 +11,8 @@ namespace sluice::server {
 
 /// Listens on one address for the protocol and serves every connection on one of the given loops.
 ///
-/// Threads: any. Lifetime: Stop it (or let it go after the loops have stopped) before the service and the budget go.
+/// Threads: any. Lifetime: Stop it (or let it go after the loops have stopped) before the service
+/// and the budget go.
 class FrameListener {
  public:
   struct Options {
@@ -33,7 +34,8 @@ class FrameListener {
 
  private:
   struct State;
-  FrameListener(std::shared_ptr<State> state, std::unique_ptr<io::Listener> listener, Endpoint endpoint);
+  FrameListener(std::shared_ptr<State> state, std::unique_ptr<io::Listener> listener,
+                Endpoint endpoint);
 
   std::shared_ptr<State> state_;
   std::unique_ptr<io::Listener> listener_;

@@ -19,7 +19,9 @@ Status Closed() { return Error(ErrorCode::kNetwork, "transport is closed"); }
 class LocalTransport : public io::Transport {
  public:
   LocalTransport(io::Service& service, io::Pool& pool, io::Principal principal)
-      : service_(service), pool_(pool), principal_(std::make_shared<const io::Principal>(std::move(principal))) {}
+      : service_(service),
+        pool_(pool),
+        principal_(std::make_shared<const io::Principal>(std::move(principal))) {}
 
   io::Task<Result<std::string>> Send(io::Loop& loop, io::Call call) override {
     return SendTo(service_, pool_, principal_, closed_, loop, std::move(call));
@@ -30,9 +32,11 @@ class LocalTransport : public io::Transport {
   // Keeps what it needs by itself, so that a transport may go while its calls are under way.
   static io::Task<Result<std::string>> SendTo(io::Service& service, io::Pool& pool,
                                               std::shared_ptr<const io::Principal> principal,
-                                              std::shared_ptr<std::atomic<bool>> closed, io::Loop& loop, io::Call call) {
+                                              std::shared_ptr<std::atomic<bool>> closed,
+                                              io::Loop& loop, io::Call call) {
     if (*closed) co_return Closed();
-    Result<io::Payload> answered = co_await service.Handle(loop, std::move(principal), std::move(call));
+    Result<io::Payload> answered =
+        co_await service.Handle(loop, std::move(principal), std::move(call));
     if (*closed) co_return Closed();
     if (!answered.ok()) {
       const wire::ProtocolError error = wire::ToProtocolError(answered.status());
@@ -53,7 +57,8 @@ class LocalTransport : public io::Transport {
 
 }  // namespace
 
-std::unique_ptr<io::Transport> MakeLocalTransport(io::Service& service, io::Pool& pool, io::Principal principal) {
+std::unique_ptr<io::Transport> MakeLocalTransport(io::Service& service, io::Pool& pool,
+                                                  io::Principal principal) {
   return std::make_unique<LocalTransport>(service, pool, std::move(principal));
 }
 

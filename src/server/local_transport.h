@@ -10,6 +10,7 @@ namespace sluice::server {
 ///
 /// Answers that hold file ranges are read on `pool`, since a loop must not wait for a disk.
 /// Lifetime: the service and the pool outlive every call.
-std::unique_ptr<io::Transport> MakeLocalTransport(io::Service& service, io::Pool& pool, io::Principal principal);
+std::unique_ptr<io::Transport> MakeLocalTransport(io::Service& service, io::Pool& pool,
+                                                  io::Principal principal);
 
 }  // namespace sluice::server

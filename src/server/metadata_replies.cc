@@ -1,6 +1,6 @@
-#include "server/metadata_replies_internal.h"
-
 #include <set>
+
+#include "server/metadata_replies_internal.h"
 
 namespace sluice::server {
 namespace {
@@ -12,7 +12,8 @@ void FillServer(const Endpoint& endpoint, int32_t id, wire::PbServerNode* node) 
 }
 
 // Each server at the listener that the caller came by; a server without it is left out.
-void FillServers(const ClusterAddresses& addresses, std::string_view listener, wire::MetadataResponse* response) {
+void FillServers(const ClusterAddresses& addresses, std::string_view listener,
+                 wire::MetadataResponse* response) {
   for (const ServerAddress& coordinator : addresses.coordinator) {
     const Endpoint* endpoint = coordinator.EndpointFor(listener);
     if (endpoint != nullptr) FillServer(*endpoint, 0, response->mutable_coordinator_server());
@@ -58,21 +59,26 @@ void FillPartition(const meta::TableState& table, const meta::PartitionState& pa
 }
 
 Status NoPartition(const types::TablePath& path, std::string_view name) {
-  return Error(ErrorCode::kPartitionNotExists, "partition does not exist table=", path, " partition=", name);
+  return Error(ErrorCode::kPartitionNotExists, "partition does not exist table=", path,
+               " partition=", name);
 }
 
 }  // namespace
 
-types::TablePath PathOf(const wire::PbTablePath& path) { return {path.database_name(), path.table_name()}; }
+types::TablePath PathOf(const wire::PbTablePath& path) {
+  return {path.database_name(), path.table_name()};
+}
 
-std::string TableJson(const meta::TableState& table, const std::map<std::string, std::string>& additions) {
+std::string TableJson(const meta::TableState& table,
+                      const std::map<std::string, std::string>& additions) {
   if (additions.empty() || !table.lake_enabled()) return table.info.descriptor.ToJson();
   types::TableDescriptor descriptor = table.info.descriptor;
   for (const auto& [key, value] : additions) descriptor.properties.try_emplace(key, value);
   return descriptor.ToJson();
 }
 
-Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state, const ClusterAddresses& addresses,
+Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state,
+                                             const ClusterAddresses& addresses,
                                              std::string_view listener,
                                              const std::map<std::string, std::string>& additions,
                                              const wire::MetadataRequest& request) {
@@ -87,7 +93,8 @@ Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state, co
   for (const auto& asked : request.partitions_path()) {
     const types::TablePath path{asked.database_name(), asked.table_name()};
     const meta::TablePtr table = state.FindTable(path);
-    const auto* partition = table == nullptr ? nullptr : table->FindPartition(asked.partition_name());
+    const auto* partition =
+        table == nullptr ? nullptr : table->FindPartition(asked.partition_name());
     if (partition == nullptr) return NoPartition(path, asked.partition_name());
     FillPartition(*table, *partition, response.add_partition_metadata());
   }

@@ -12,12 +12,15 @@ namespace sluice::server {
 
 types::TablePath PathOf(const wire::PbTablePath& path);
 
-/// Descriptor of a table as replies carry it: as stored, and for a lake-enabled table the cluster's catalog properties.
-std::string TableJson(const meta::TableState& table, const std::map<std::string, std::string>& additions);
+/// Descriptor of a table as replies carry it: as stored, and for a lake-enabled table the cluster's
+/// catalog properties.
+std::string TableJson(const meta::TableState& table,
+                      const std::map<std::string, std::string>& additions);
 
-/// Errors: kTableNotExist for an unknown table; kPartitionNotExists for an unknown partition, and for an id of a
-/// partition whose table is not asked for.
-Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state, const ClusterAddresses& addresses,
+/// Errors: kTableNotExist for an unknown table; kPartitionNotExists for an unknown partition, and
+/// for an id of a partition whose table is not asked for.
+Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state,
+                                             const ClusterAddresses& addresses,
                                              std::string_view listener,
                                              const std::map<std::string, std::string>& additions,
                                              const wire::MetadataRequest& request);

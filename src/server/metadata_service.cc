@@ -6,10 +6,10 @@
 #include "wire/frame.h"
 #include "wire/proto/cluster.pb.h"
 #include "wire/proto/database.pb.h"
-#include "wire/proto/snapshot.pb.h"
-#include "wire/proto/table.pb.h"
 #include "wire/proto/lake.pb.h"
 #include "wire/proto/partition.pb.h"
+#include "wire/proto/snapshot.pb.h"
+#include "wire/proto/table.pb.h"
 
 namespace sluice::server {
 namespace {
@@ -25,7 +25,8 @@ bool IsSecret(std::string_view key) {
   return false;
 }
 
-Result<wire::ListDatabasesResponse> ListDatabases(const CatalogState& state, const wire::ListDatabasesRequest& request) {
+Result<wire::ListDatabasesResponse> ListDatabases(const CatalogState& state,
+                                                  const wire::ListDatabasesRequest& request) {
   wire::ListDatabasesResponse response;
   for (const auto& [name, database] : state.databases) {
     if (!request.include_summary()) {
@@ -40,7 +41,8 @@ Result<wire::ListDatabasesResponse> ListDatabases(const CatalogState& state, con
   return response;
 }
 
-Result<wire::GetDatabaseInfoResponse> DatabaseInfo(const CatalogState& state, const wire::GetDatabaseInfoRequest& request) {
+Result<wire::GetDatabaseInfoResponse> DatabaseInfo(const CatalogState& state,
+                                                   const wire::GetDatabaseInfoRequest& request) {
   ASSIGN_OR_RAISE(const meta::DatabasePtr database, state.Database(request.database_name()));
   wire::GetDatabaseInfoResponse response;
   response.set_database_json(database->descriptor.ToJson());
@@ -49,20 +51,23 @@ Result<wire::GetDatabaseInfoResponse> DatabaseInfo(const CatalogState& state, co
   return response;
 }
 
-Result<wire::DatabaseExistsResponse> DatabaseExists(const CatalogState& state, const wire::DatabaseExistsRequest& request) {
+Result<wire::DatabaseExistsResponse> DatabaseExists(const CatalogState& state,
+                                                    const wire::DatabaseExistsRequest& request) {
   wire::DatabaseExistsResponse response;
   response.set_exists(state.FindDatabase(request.database_name()) != nullptr);
   return response;
 }
 
-Result<wire::ListTablesResponse> ListTables(const CatalogState& state, const wire::ListTablesRequest& request) {
+Result<wire::ListTablesResponse> ListTables(const CatalogState& state,
+                                            const wire::ListTablesRequest& request) {
   ASSIGN_OR_RAISE(const meta::DatabasePtr database, state.Database(request.database_name()));
   wire::ListTablesResponse response;
   for (const auto& [name, table] : database->tables) response.add_table_name(name);
   return response;
 }
 
-Result<wire::TableExistsResponse> TableExists(const CatalogState& state, const wire::TableExistsRequest& request) {
+Result<wire::TableExistsResponse> TableExists(const CatalogState& state,
+                                              const wire::TableExistsRequest& request) {
   wire::TableExistsResponse response;
   response.set_exists(state.FindTable(PathOf(request.table_path())) != nullptr);
   return response;
@@ -78,11 +83,13 @@ Result<wire::GetTableInfoResponse> TableInfo(const CatalogState& state,
   response.set_table_json(TableJson(*table, additions));
   response.set_created_time(table->info.created_ms);
   response.set_modified_time(table->info.modified_ms);
-  if (!table->info.remote_data_dir.empty()) response.set_remote_data_dir(table->info.remote_data_dir);
+  if (!table->info.remote_data_dir.empty())
+    response.set_remote_data_dir(table->info.remote_data_dir);
   return response;
 }
 
-Result<wire::GetTableSchemaResponse> TableSchema(const CatalogState& state, const wire::GetTableSchemaRequest& request) {
+Result<wire::GetTableSchemaResponse> TableSchema(const CatalogState& state,
+                                                 const wire::GetTableSchemaRequest& request) {
   ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
   const int32_t schema_id = request.has_schema_id() ? request.schema_id() : table->info.schema_id;
   ASSIGN_OR_RAISE(const auto schema, state.SchemaOf(table->info.table_id, schema_id));
@@ -92,26 +99,30 @@ Result<wire::GetTableSchemaResponse> TableSchema(const CatalogState& state, cons
   return response;
 }
 
-// No snapshots of keys yet: every bucket is listed without one, and readers take the log from its start.
-Result<wire::GetLatestKvSnapshotsResponse> LatestKvSnapshots(const CatalogState& state,
-                                                             const wire::GetLatestKvSnapshotsRequest& request) {
+// No snapshots of keys yet: every bucket is listed without one, and readers take the log from its
+// start.
+Result<wire::GetLatestKvSnapshotsResponse> LatestKvSnapshots(
+    const CatalogState& state, const wire::GetLatestKvSnapshotsRequest& request) {
   ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
   if (!table->info.descriptor.has_primary_key()) {
-    return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", table->info.path);
+    return Error(ErrorCode::kNonPrimaryKeyTable,
+                 "table has no primary key table=", table->info.path);
   }
   if (request.has_partition_name() && !table->partitioned()) {
-    return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned table=", table->info.path);
+    return Error(ErrorCode::kTableNotPartitioned,
+                 "table is not partitioned table=", table->info.path);
   }
   if (!request.has_partition_name() && table->partitioned()) {
-    return Error(ErrorCode::kPartitionNotExists, "partition name is missing table=", table->info.path);
+    return Error(ErrorCode::kPartitionNotExists,
+                 "partition name is missing table=", table->info.path);
   }
   wire::GetLatestKvSnapshotsResponse response;
   response.set_table_id(table->info.table_id);
   if (table->partitioned()) {
     const meta::PartitionState* partition = table->FindPartition(request.partition_name());
     if (partition == nullptr) {
-      return Status::Invalid("partition does not exist table=", table->info.path, " partition=",
-                             request.partition_name());
+      return Status::Invalid("partition does not exist table=", table->info.path,
+                             " partition=", request.partition_name());
     }
     response.set_partition_id(partition->info.partition_id);
   }
@@ -121,7 +132,8 @@ Result<wire::GetLatestKvSnapshotsResponse> LatestKvSnapshots(const CatalogState&
   return response;
 }
 
-Result<wire::GetKvSnapshotMetadataResponse> KvSnapshotMetadata(const wire::GetKvSnapshotMetadataRequest& request) {
+Result<wire::GetKvSnapshotMetadataResponse> KvSnapshotMetadata(
+    const wire::GetKvSnapshotMetadataRequest& request) {
   return Error(ErrorCode::kKvSnapshotNotExist, "no such snapshot table_id=", request.table_id(),
                " bucket=", request.bucket_id(), " snapshot_id=", request.snapshot_id());
 }
@@ -146,14 +158,15 @@ Result<io::Payload> Reply(const io::Call& call, Answer answer) {
 
 MetadataService::MetadataService(Options options) : options_(std::move(options)) {
   for (const auto& [key, value] : options_.lake_properties) {
-    if (!IsSecret(key)) table_additions_["table.datalake." + options_.settings.lake_format + "." + key] = value;
+    if (!IsSecret(key))
+      table_additions_["table.datalake." + options_.settings.lake_format + "." + key] = value;
   }
 }
 
 MetadataService::~MetadataService() = default;
 
-io::Task<Result<io::Payload>> MetadataService::Handle(io::Loop&, std::shared_ptr<const io::Principal> principal,
-                                                      io::Call call) {
+io::Task<Result<io::Payload>> MetadataService::Handle(
+    io::Loop&, std::shared_ptr<const io::Principal> principal, io::Call call) {
   const meta::CatalogStatePtr snapshot = options_.catalog->state();
   const CatalogState& state = *snapshot;
   // Binds the snapshot in front of the request.
@@ -177,28 +190,35 @@ io::Task<Result<io::Payload>> MetadataService::Handle(io::Loop&, std::shared_ptr
     case ApiKey::kGetTableSchema:
       co_return Reply<wire::GetTableSchemaRequest>(call, with_state(TableSchema));
     case ApiKey::kListPartitionInfos:
-      co_return Reply<wire::ListPartitionInfosRequest>(call, with_state(coordinator::ListPartitions));
+      co_return Reply<wire::ListPartitionInfosRequest>(call,
+                                                       with_state(coordinator::ListPartitions));
     case ApiKey::kGetLakeSnapshot:
-      co_return Reply<wire::GetLakeSnapshotRequest>(call, with_state(coordinator::ReadLakeSnapshot));
+      co_return Reply<wire::GetLakeSnapshotRequest>(call,
+                                                    with_state(coordinator::ReadLakeSnapshot));
     case ApiKey::kGetMetadata:
       co_return Reply<wire::MetadataRequest>(call, [&](const auto& request) {
-        return MetadataReply(state, *options_.membership->Get(), principal->listener, table_additions_, request);
+        return MetadataReply(state, *options_.membership->Get(), principal->listener,
+                             table_additions_, request);
       });
     case ApiKey::kGetLatestKvSnapshots:
       co_return Reply<wire::GetLatestKvSnapshotsRequest>(call, with_state(LatestKvSnapshots));
     case ApiKey::kGetKvSnapshotMetadata:
       co_return Reply<wire::GetKvSnapshotMetadataRequest>(call, KvSnapshotMetadata);
     case ApiKey::kGetFileSystemSecurityToken:
-      co_return Reply<wire::GetFileSystemSecurityTokenRequest>(call, [](const auto&) { return SecurityToken(); });
+      co_return Reply<wire::GetFileSystemSecurityTokenRequest>(
+          call, [](const auto&) { return SecurityToken(); });
     case ApiKey::kDescribeClusterConfigs:
-      co_return Reply<wire::DescribeClusterConfigsRequest>(
-          call, [&](const auto&) { return Result(coordinator::DescribeConfigs(options_.settings)); });
+      co_return Reply<wire::DescribeClusterConfigsRequest>(call, [&](const auto&) {
+        return Result(coordinator::DescribeConfigs(options_.settings));
+      });
     case ApiKey::kGetClusterHealth:
-      co_return Reply<wire::GetClusterHealthRequest>(call, [&](const auto&) { return Result(coordinator::ClusterHealth(state)); });
+      co_return Reply<wire::GetClusterHealthRequest>(
+          call, [&](const auto&) { return Result(coordinator::ClusterHealth(state)); });
     case ApiKey::kListAcls:
       co_return Error(ErrorCode::kSecurityDisabled, "no authorizer is configured");
     default:
-      co_return Error(ErrorCode::kUnsupportedVersion, "call is not a read of metadata api_key=", call.api_key);
+      co_return Error(ErrorCode::kUnsupportedVersion,
+                      "call is not a read of metadata api_key=", call.api_key);
   }
 }
 

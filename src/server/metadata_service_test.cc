@@ -34,7 +34,8 @@ types::TableDescriptor OrdersDescriptor(bool partitioned, bool lake) {
 }
 
 std::vector<meta::BucketState> TwoBuckets() {
-  return {{.replicas = {3}, .leader = 3, .isr = {3}, .leader_epoch = 5}, {.replicas = {3}, .leader = -1, .isr = {}}};
+  return {{.replicas = {3}, .leader = 3, .isr = {3}, .leader_epoch = 5},
+          {.replicas = {3}, .leader = -1, .isr = {}}};
 }
 
 struct MetadataServiceTest : testing::Test {
@@ -43,11 +44,13 @@ struct MetadataServiceTest : testing::Test {
     Create("orders", false, false);
     Create("lake_orders", false, true);
     Create("days", true, false);
-    ASSERT_OK_AND_ASSIGN(const auto first, catalog->CreatePartition({"fluss", "days"}, {"mon"}, TwoBuckets(), ""));
+    ASSERT_OK_AND_ASSIGN(const auto first,
+                         catalog->CreatePartition({"fluss", "days"}, {"mon"}, TwoBuckets(), ""));
     partition_id = first->info.partition_id;
     ASSERT_OK(catalog->CreatePartition({"fluss", "days"}, {"tue"}, TwoBuckets(), ""));
-    membership.Set({.coordinator = {{0, {{"CLIENT", "10.0.0.1", 9123}, {"INNER", "10.1.0.1", 8123}}}},
-                    .tablet_servers = {{3, {{"CLIENT", "10.0.0.1", 9124}}}}});
+    membership.Set(
+        {.coordinator = {{0, {{"CLIENT", "10.0.0.1", 9123}, {"INNER", "10.1.0.1", 8123}}}},
+         .tablet_servers = {{3, {{"CLIENT", "10.0.0.1", 9124}}}}});
     coordinator::ClusterSettings settings;
     settings.lake_format = "paimon";
     settings.configuration = {{"data.dir", "/data"}, {"fs.s3.secret", "x"}};
@@ -55,10 +58,11 @@ struct MetadataServiceTest : testing::Test {
         catalog.get(), &membership, settings, {{"warehouse", "/wh"}, {"s3.access-key", "hidden"}}});
   }
   void Create(const std::string& name, bool partitioned, bool lake) {
-    ASSERT_OK(catalog->CreateTable({.path = {"fluss", name},
-                                    .descriptor = OrdersDescriptor(partitioned, lake),
-                                    .buckets = partitioned ? std::vector<meta::BucketState>{} : TwoBuckets(),
-                                    .remote_data_dir = "/remote"}));
+    ASSERT_OK(catalog->CreateTable(
+        {.path = {"fluss", name},
+         .descriptor = OrdersDescriptor(partitioned, lake),
+         .buckets = partitioned ? std::vector<meta::BucketState>{} : TwoBuckets(),
+         .remote_data_dir = "/remote"}));
   }
 
   template <typename Response, typename Request>
@@ -66,12 +70,14 @@ struct MetadataServiceTest : testing::Test {
     auto principal = std::make_shared<io::Principal>();
     principal->listener = listener;
     const auto answered = io::SyncWait(
-        loop, service->Handle(loop, principal, {static_cast<int16_t>(key), 0, wire::Serialize(request)}));
+        loop,
+        service->Handle(loop, principal, {static_cast<int16_t>(key), 0, wire::Serialize(request)}));
     RETURN_NOT_OK(answered.status());
     ASSIGN_OR_RAISE(const std::string body, answered->Flatten());
     return wire::ParseMessage<Response>(body);
   }
-  Result<wire::MetadataResponse> Metadata(const wire::MetadataRequest& request, const std::string& listener = "CLIENT") {
+  Result<wire::MetadataResponse> Metadata(const wire::MetadataRequest& request,
+                                          const std::string& listener = "CLIENT") {
     return Ask<wire::MetadataResponse>(ApiKey::kGetMetadata, request, listener);
   }
   static wire::MetadataRequest About(const std::string& table) {
@@ -164,7 +170,8 @@ TEST_F(MetadataServiceTest, OnlyPartitionsThatWereAskedForComeBack) {
 
 TEST_F(MetadataServiceTest, LakeTablesShowTheCatalogsPropertiesButNoSecrets) {
   const auto json_of = [&](const std::string& table) {
-    const auto info = Ask<wire::GetTableInfoResponse>(ApiKey::kGetTableInfo, Named<wire::GetTableInfoRequest>(table));
+    const auto info = Ask<wire::GetTableInfoResponse>(ApiKey::kGetTableInfo,
+                                                      Named<wire::GetTableInfoRequest>(table));
     EXPECT_OK(info);
     return types::TableDescriptor::FromJson(info->table_json()).ValueOrDie();
   };
@@ -175,76 +182,99 @@ TEST_F(MetadataServiceTest, LakeTablesShowTheCatalogsPropertiesButNoSecrets) {
 }
 
 TEST_F(MetadataServiceTest, ListsAndExistence) {
-  ASSERT_OK_AND_ASSIGN(const auto names, Ask<wire::ListDatabasesResponse>(ApiKey::kListDatabases, wire::ListDatabasesRequest()));
+  ASSERT_OK_AND_ASSIGN(const auto names, Ask<wire::ListDatabasesResponse>(
+                                             ApiKey::kListDatabases, wire::ListDatabasesRequest()));
   EXPECT_THAT(names.database_name(), testing::ElementsAre("fluss"));
   wire::ListDatabasesRequest with_summary;
   with_summary.set_include_summary(true);
-  ASSERT_OK_AND_ASSIGN(const auto summaries, Ask<wire::ListDatabasesResponse>(ApiKey::kListDatabases, with_summary));
+  ASSERT_OK_AND_ASSIGN(const auto summaries,
+                       Ask<wire::ListDatabasesResponse>(ApiKey::kListDatabases, with_summary));
   ASSERT_EQ(summaries.database_summary_size(), 1);
   EXPECT_EQ(summaries.database_summary(0).table_count(), 3);
   EXPECT_EQ(summaries.database_name_size(), 0);
 
   wire::ListTablesRequest tables;
   tables.set_database_name("fluss");
-  ASSERT_OK_AND_ASSIGN(const auto listed, Ask<wire::ListTablesResponse>(ApiKey::kListTables, tables));
+  ASSERT_OK_AND_ASSIGN(const auto listed,
+                       Ask<wire::ListTablesResponse>(ApiKey::kListTables, tables));
   EXPECT_THAT(listed.table_name(), testing::ElementsAre("days", "lake_orders", "orders"));
   tables.set_database_name("nothing");
-  EXPECT_CODE(ErrorCode::kDatabaseNotExist, Ask<wire::ListTablesResponse>(ApiKey::kListTables, tables));
+  EXPECT_CODE(ErrorCode::kDatabaseNotExist,
+              Ask<wire::ListTablesResponse>(ApiKey::kListTables, tables));
 
-  ASSERT_OK_AND_ASSIGN(const auto there, Ask<wire::TableExistsResponse>(ApiKey::kTableExists, Named<wire::TableExistsRequest>("orders")));
+  ASSERT_OK_AND_ASSIGN(const auto there,
+                       Ask<wire::TableExistsResponse>(ApiKey::kTableExists,
+                                                      Named<wire::TableExistsRequest>("orders")));
   EXPECT_TRUE(there.exists());
-  ASSERT_OK_AND_ASSIGN(const auto absent, Ask<wire::TableExistsResponse>(ApiKey::kTableExists, Named<wire::TableExistsRequest>("nothing")));
+  ASSERT_OK_AND_ASSIGN(const auto absent,
+                       Ask<wire::TableExistsResponse>(ApiKey::kTableExists,
+                                                      Named<wire::TableExistsRequest>("nothing")));
   EXPECT_FALSE(absent.exists());
 }
 
 TEST_F(MetadataServiceTest, SchemasComeByIdOrNewest) {
   auto request = Named<wire::GetTableSchemaRequest>("orders");
-  ASSERT_OK_AND_ASSIGN(const auto newest, Ask<wire::GetTableSchemaResponse>(ApiKey::kGetTableSchema, request));
+  ASSERT_OK_AND_ASSIGN(const auto newest,
+                       Ask<wire::GetTableSchemaResponse>(ApiKey::kGetTableSchema, request));
   EXPECT_EQ(newest.schema_id(), 1);
   EXPECT_OK(types::Schema::FromJson(newest.schema_json()));
   request.set_schema_id(9);
-  EXPECT_CODE(ErrorCode::kSchemaNotExist, Ask<wire::GetTableSchemaResponse>(ApiKey::kGetTableSchema, request));
+  EXPECT_CODE(ErrorCode::kSchemaNotExist,
+              Ask<wire::GetTableSchemaResponse>(ApiKey::kGetTableSchema, request));
 }
 
 TEST_F(MetadataServiceTest, PartitionsAreListedAndFiltered) {
   auto request = Named<wire::ListPartitionInfosRequest>("days");
-  ASSERT_OK_AND_ASSIGN(const auto all, Ask<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, request));
+  ASSERT_OK_AND_ASSIGN(const auto all,
+                       Ask<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, request));
   EXPECT_EQ(all.partitions_info_size(), 2);
   EXPECT_EQ(all.partitions_info(0).bucket_count(), 2);
   auto* pair = request.mutable_partial_partition_spec()->add_partition_key_values();
   pair->set_key("day");
   pair->set_value("tue");
-  ASSERT_OK_AND_ASSIGN(const auto one, Ask<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, request));
+  ASSERT_OK_AND_ASSIGN(const auto one,
+                       Ask<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, request));
   ASSERT_EQ(one.partitions_info_size(), 1);
   EXPECT_EQ(one.partitions_info(0).partition_spec().partition_key_values(0).value(), "tue");
   pair->set_key("id");
-  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, Ask<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, request));
+  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid,
+              Ask<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, request));
   EXPECT_CODE(ErrorCode::kTableNotPartitioned,
-              Ask<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, Named<wire::ListPartitionInfosRequest>("orders")));
+              Ask<wire::ListPartitionInfosResponse>(
+                  ApiKey::kListPartitionInfos, Named<wire::ListPartitionInfosRequest>("orders")));
 }
 
 TEST_F(MetadataServiceTest, ATableNeverTieredHasNoLakeSnapshot) {
   EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist,
-              Ask<wire::GetLakeSnapshotResponse>(ApiKey::kGetLakeSnapshot, Named<wire::GetLakeSnapshotRequest>("lake_orders")));
+              Ask<wire::GetLakeSnapshotResponse>(
+                  ApiKey::kGetLakeSnapshot, Named<wire::GetLakeSnapshotRequest>("lake_orders")));
 }
 
 TEST_F(MetadataServiceTest, TheRestAnswersAsTheDocumentsSay) {
   ASSERT_OK_AND_ASSIGN(const auto token, Ask<wire::GetFileSystemSecurityTokenResponse>(
-                                             ApiKey::kGetFileSystemSecurityToken, wire::GetFileSystemSecurityTokenRequest()));
+                                             ApiKey::kGetFileSystemSecurityToken,
+                                             wire::GetFileSystemSecurityTokenRequest()));
   EXPECT_EQ(token.schema(), "file");
   EXPECT_FALSE(token.has_expiration_time());
-  ASSERT_OK_AND_ASSIGN(const auto health, Ask<wire::GetClusterHealthResponse>(ApiKey::kGetClusterHealth, wire::GetClusterHealthRequest()));
+  ASSERT_OK_AND_ASSIGN(const auto health,
+                       Ask<wire::GetClusterHealthResponse>(ApiKey::kGetClusterHealth,
+                                                           wire::GetClusterHealthRequest()));
   EXPECT_EQ(health.num_replicas(), 8);
   EXPECT_EQ(health.active_leader_replicas(), 4);
   EXPECT_EQ(health.status(), 2);
-  ASSERT_OK_AND_ASSIGN(const auto configs, Ask<wire::DescribeClusterConfigsResponse>(ApiKey::kDescribeClusterConfigs, wire::DescribeClusterConfigsRequest()));
+  ASSERT_OK_AND_ASSIGN(const auto configs,
+                       Ask<wire::DescribeClusterConfigsResponse>(
+                           ApiKey::kDescribeClusterConfigs, wire::DescribeClusterConfigsRequest()));
   ASSERT_EQ(configs.configs_size(), 2);
   EXPECT_EQ(configs.configs(0).config_value(), "/data");
   EXPECT_NE(configs.configs(1).config_value(), "x");
-  EXPECT_CODE(ErrorCode::kNonPrimaryKeyTable,
-              Ask<wire::GetLatestKvSnapshotsResponse>(ApiKey::kGetLatestKvSnapshots, Named<wire::GetLatestKvSnapshotsRequest>("orders")));
+  EXPECT_CODE(
+      ErrorCode::kNonPrimaryKeyTable,
+      Ask<wire::GetLatestKvSnapshotsResponse>(ApiKey::kGetLatestKvSnapshots,
+                                              Named<wire::GetLatestKvSnapshotsRequest>("orders")));
   EXPECT_CODE(ErrorCode::kUnsupportedVersion,
-              Ask<wire::TableExistsResponse>(ApiKey::kProduceLog, Named<wire::TableExistsRequest>("orders")));
+              Ask<wire::TableExistsResponse>(ApiKey::kProduceLog,
+                                             Named<wire::TableExistsRequest>("orders")));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace sluice::shard {
 
-/// Lets work in until it is closed, and then waits for what is inside. Stopping is built on it: close the gate of a
-/// part, then destroy the part.
+/// Lets work in until it is closed, and then waits for what is inside. Stopping is built on it:
+/// close the gate of a part, then destroy the part.
 ///
 /// Threads: any.
 class Gate {

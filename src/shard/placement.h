@@ -8,8 +8,8 @@
 
 namespace sluice::shard {
 
-/// Which shard owns a bucket: by hash, except for those that were moved. Every shard holds a full copy; news carries a
-/// revision, so that late news loses.
+/// Which shard owns a bucket: by hash, except for those that were moved. Every shard holds a full
+/// copy; news carries a revision, so that late news loses.
 ///
 /// Threads: confined to the holder of the copy.
 template <typename Bucket>

@@ -11,8 +11,8 @@ namespace sluice::shard {
 
 /// The loops that own buckets, one per core, each with a mailbox bounded in bytes.
 ///
-/// Threads: any may post. Lifetime: the loops outlive it; it outlives all that it posted, so stop the loops (or close
-/// the gates of those who post) first.
+/// Threads: any may post. Lifetime: the loops outlive it; it outlives all that it posted, so stop
+/// the loops (or close the gates of those who post) first.
 class Shards {
  public:
   struct Options {
@@ -26,12 +26,16 @@ class Shards {
   /// Index of the shard on whose loop this thread runs; size() on any other thread.
   size_t current() const;
 
-  /// Run `work` on a shard, after what was posted to it before. `size_bytes`, what the work holds in memory, counts
-  /// until it has run. False when the mailbox is full: the caller answers with a retriable error.
+  /// Run `work` on a shard, after what was posted to it before. `size_bytes`, what the work holds
+  /// in memory, counts until it has run. False when the mailbox is full: the caller answers with a
+  /// retriable error.
   [[nodiscard]] bool TryPost(size_t shard, size_t size_bytes, io::Loop::Callback work);
-  /// As TryPost for answers and control messages, which are few and small and must arrive: never refused.
+  /// As TryPost for answers and control messages, which are few and small and must arrive: never
+  /// refused.
   void Post(size_t shard, io::Loop::Callback work) { loop(shard).Post(std::move(work)); }
-  size_t mailbox_bytes(size_t shard) const { return mailboxes_[shard]->bytes.load(std::memory_order_relaxed); }
+  size_t mailbox_bytes(size_t shard) const {
+    return mailboxes_[shard]->bytes.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Mailbox {

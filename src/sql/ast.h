@@ -34,7 +34,13 @@ struct WindowSpec {
   std::vector<ExprPtr> partition_by;
   std::vector<SortKey> order_by;
   struct Bound {
-    enum class Kind { kUnboundedPreceding, kPreceding, kCurrentRow, kFollowing, kUnboundedFollowing } kind;
+    enum class Kind {
+      kUnboundedPreceding,
+      kPreceding,
+      kCurrentRow,
+      kFollowing,
+      kUnboundedFollowing
+    } kind;
     ExprPtr offset;
   };
   bool rows = false;  ///< ROWS, else RANGE.
@@ -45,26 +51,27 @@ struct WindowSpec {
 
 enum class ExprKind {
   kNull,
-  kBoolean,    ///< text TRUE or FALSE
-  kNumber,     ///< text as written; number_kind says which
-  kString,     ///< text
-  kBinary,     ///< text = bytes
-  kTemporal,   ///< name DATE, TIME or TIMESTAMP; text
-  kInterval,   ///< text = literal; name = start unit, name2 = end unit or empty; args[0] when the amount is an expression
-  kColumn,     ///< names
-  kStar,       ///< names = qualifier
-  kCall,       ///< name (upper case) with args; operators too: "+", "AND", "IS NULL", "LIKE", …
-  kCase,       ///< args: [operand] when `simple`, then WHEN, THEN pairs, then ELSE when `has_else`
-  kCast,       ///< args[0], type, name CAST or TRY_CAST
-  kIn,         ///< args[0] IN args[1..] or query; negated
-  kExists,     ///< query
-  kSubquery,   ///< query
-  kArray,      ///< args
-  kMap,        ///< args: key, value, key, value …
-  kRow,        ///< args
-  kIndex,      ///< args[0][args[1]]
-  kField,      ///< args[0].names[0]
-  kDescriptor, ///< DESCRIPTOR(names[0])
+  kBoolean,     ///< text TRUE or FALSE
+  kNumber,      ///< text as written; number_kind says which
+  kString,      ///< text
+  kBinary,      ///< text = bytes
+  kTemporal,    ///< name DATE, TIME or TIMESTAMP; text
+  kInterval,    ///< text = literal; name = start unit, name2 = end unit or empty; args[0] when the
+                ///< amount is an expression
+  kColumn,      ///< names
+  kStar,        ///< names = qualifier
+  kCall,        ///< name (upper case) with args; operators too: "+", "AND", "IS NULL", "LIKE", …
+  kCase,        ///< args: [operand] when `simple`, then WHEN, THEN pairs, then ELSE when `has_else`
+  kCast,        ///< args[0], type, name CAST or TRY_CAST
+  kIn,          ///< args[0] IN args[1..] or query; negated
+  kExists,      ///< query
+  kSubquery,    ///< query
+  kArray,       ///< args
+  kMap,         ///< args: key, value, key, value …
+  kRow,         ///< args
+  kIndex,       ///< args[0][args[1]]
+  kField,       ///< args[0].names[0]
+  kDescriptor,  ///< DESCRIPTOR(names[0])
 };
 
 struct Expr {
@@ -80,13 +87,13 @@ struct Expr {
   bool simple = false;
   bool has_else = false;
   bool distinct = false;
-  bool star = false;       ///< COUNT(*).
-  ExprPtr filter;          ///< FILTER (WHERE …).
+  bool star = false;  ///< COUNT(*).
+  ExprPtr filter;     ///< FILTER (WHERE …).
   std::unique_ptr<WindowSpec> over;
   std::vector<SortKey> within_group;
   std::optional<SqlType> type;
   QueryPtr query;
-  std::string source;      ///< The expression as written, for messages.
+  std::string source;  ///< The expression as written, for messages.
 };
 
 enum class JoinKind { kInner, kLeft, kRight, kFull, kCross, kSemi, kAnti };
@@ -97,14 +104,15 @@ struct Relation {
     kTable,     ///< names, as_of
     kSubquery,  ///< query
     kJoin,      ///< left, right, join, on, using_columns
-    kWindow,    ///< TABLE(TUMBLE(TABLE t, DESCRIPTOR(c), size …)): left, window, time_column, arguments
+    kWindow,    ///< TABLE(TUMBLE(TABLE t, DESCRIPTOR(c), size …)): left, window, time_column,
+                ///< arguments
     kUnnest,    ///< UNNEST(expr) [WITH ORDINALITY]
   } kind = Kind::kTable;
   Position at;
   std::vector<Name> names;
   size_t begin = 0;  ///< Byte range of `names` in the text, for the expanded text of views.
   size_t end = 0;
-  ExprPtr as_of;         ///< FOR SYSTEM_TIME AS OF / FOR TIMESTAMP AS OF.
+  ExprPtr as_of;               ///< FOR SYSTEM_TIME AS OF / FOR TIMESTAMP AS OF.
   bool as_of_version = false;  ///< FOR SYSTEM_VERSION AS OF / VERSION AS OF.
   QueryPtr query;
   std::unique_ptr<Relation> left;
@@ -135,7 +143,8 @@ struct Select {
   ExprPtr where;
   bool grouped = false;
   std::vector<ExprPtr> group_by;
-  /// GROUPING SETS, CUBE, ROLLUP: each set as positions in group_by; empty when GROUP BY is a plain list.
+  /// GROUPING SETS, CUBE, ROLLUP: each set as positions in group_by; empty when GROUP BY is a plain
+  /// list.
   std::vector<std::vector<size_t>> grouping_sets;
   ExprPtr having;
   std::map<std::string, WindowSpec> windows;  ///< WINDOW w AS (…).
@@ -251,8 +260,18 @@ struct AlterTable {
 };
 struct Show {
   enum class What {
-    kCatalogs, kDatabases, kTables, kViews, kCurrentCatalog, kCurrentDatabase, kCreateTable, kCreateView, kPartitions,
-    kFunctions, kJobs, kColumns,
+    kCatalogs,
+    kDatabases,
+    kTables,
+    kViews,
+    kCurrentCatalog,
+    kCurrentDatabase,
+    kCreateTable,
+    kCreateView,
+    kPartitions,
+    kFunctions,
+    kJobs,
+    kColumns,
   } what = What::kTables;
   std::optional<ObjectName> name;  ///< FROM db, or the table.
   std::string like;
@@ -296,8 +315,9 @@ struct Nothing {};
 
 struct Statement {
   Position at;
-  std::variant<Nothing, QueryPtr, Insert, Delete, Update, CreateTable, CreateDatabase, CreateCatalog, CreateView, Drop,
-               Use, AlterTable, Show, Describe, Set, Explain, StatementSet>
+  std::variant<Nothing, QueryPtr, Insert, Delete, Update, CreateTable, CreateDatabase,
+               CreateCatalog, CreateView, Drop, Use, AlterTable, Show, Describe, Set, Explain,
+               StatementSet>
       node;
 };
 

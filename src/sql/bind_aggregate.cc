@@ -43,7 +43,9 @@ BoundPtr MakeAggregate(const Bound& like, std::string name, SqlType type, std::s
   return bound;
 }
 
-bool IsVariance(const std::string& name) { return name.starts_with("STDDEV") || name.starts_with("VAR"); }
+bool IsVariance(const std::string& name) {
+  return name.starts_with("STDDEV") || name.starts_with("VAR");
+}
 
 }  // namespace
 
@@ -52,14 +54,18 @@ bool IsAggregateName(const std::string& upper) {
 }
 
 bool HasAggregateCall(const ast::Expr& expr) {
-  if (expr.kind == ast::ExprKind::kCall && expr.over == nullptr && IsAggregateName(expr.name)) return true;
-  return std::ranges::any_of(expr.args, [](const ast::ExprPtr& arg) { return HasAggregateCall(*arg); });
+  if (expr.kind == ast::ExprKind::kCall && expr.over == nullptr && IsAggregateName(expr.name))
+    return true;
+  return std::ranges::any_of(expr.args,
+                             [](const ast::ExprPtr& arg) { return HasAggregateCall(*arg); });
 }
 
 Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& context) {
   const std::string& name = call.name;
-  if (context.in_aggregate) return InvalidAt(call.at, "an aggregate cannot stand inside another, name=", name);
-  if (!context.aggregates) return InvalidAt(call.at, "an aggregate cannot stand in ", context.clause, ", name=", name);
+  if (context.in_aggregate)
+    return InvalidAt(call.at, "an aggregate cannot stand inside another, name=", name);
+  if (!context.aggregates)
+    return InvalidAt(call.at, "an aggregate cannot stand in ", context.clause, ", name=", name);
   ExprContext inner = context;
   inner.aggregates = false;
   inner.in_aggregate = true;
@@ -71,7 +77,8 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
     ASSIGN_OR_RAISE(like.filter, Condition(*call.filter, inner));
   }
   if (!call.within_group.empty() && name != "LISTAGG") {
-    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "WITHIN GROUP of ", name, " is not supported yet");
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "WITHIN GROUP of ", name,
+                   " is not supported yet");
   }
   if (name == "COUNT") {
     const SqlType type = SqlType::Of(SqlKind::kBigInt, false);
@@ -83,11 +90,13 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
       row += (i > 1 ? ", $" : "$") + std::to_string(i);
       present += (i > 1 ? " AND $" : "$") + std::to_string(i) + " IS NOT NULL";
     }
-    return MakeAggregate(like, name, type, "COUNT(#CASE WHEN " + present + " THEN row(" + row + ") END)@",
+    return MakeAggregate(like, name, type,
+                         "COUNT(#CASE WHEN " + present + " THEN row(" + row + ") END)@",
                          std::move(args));
   }
   if (name == "APPROX_COUNT_DISTINCT" && args.size() == 1) {
-    return MakeAggregate(like, name, SqlType::Of(SqlKind::kBigInt, false), "COUNT(DISTINCT $1)@", std::move(args));
+    return MakeAggregate(like, name, SqlType::Of(SqlKind::kBigInt, false), "COUNT(DISTINCT $1)@",
+                         std::move(args));
   }
   const size_t most = name == "LISTAGG" || name == "PERCENTILE" ? 2 : 1;
   if (call.star || args.empty() || args.size() > most)
@@ -95,16 +104,18 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
   const BoundPtr value = args[0];
   const SqlType& from = value->type;
   const bool nullable = from.nullable || !context.grouped || like.filter != nullptr;
-  if (name == "MIN" || name == "MAX" || name == "SINGLE_VALUE" || name == "FIRST_VALUE" || name == "LAST_VALUE") {
+  if (name == "MIN" || name == "MAX" || name == "SINGLE_VALUE" || name == "FIRST_VALUE" ||
+      name == "LAST_VALUE") {
     const std::string function = name == "MIN"          ? "min"
                                  : name == "MAX"        ? "max"
                                  : name == "LAST_VALUE" ? "last"
                                                         : "first";
-    return MakeAggregate(like, name, from.WithNullable(nullable), function + "(#$1)@", std::move(args));
+    return MakeAggregate(like, name, from.WithNullable(nullable), function + "(#$1)@",
+                         std::move(args));
   }
   if (name == "ARRAY_AGG") {
-    return MakeAggregate(like, name, SqlType::Array(from, from.nullable || like.filter != nullptr), "list(#$1)@",
-                         std::move(args));
+    return MakeAggregate(like, name, SqlType::Array(from, from.nullable || like.filter != nullptr),
+                         "list(#$1)@", std::move(args));
   }
   if (name == "LISTAGG") {
     if (!from.is_text()) return InvalidAt(call.at, "LISTAGG needs text, type=", from.ToString());
@@ -113,19 +124,23 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
     for (const ast::SortKey& key : call.within_group) {
       ASSIGN_OR_RAISE(BoundPtr bound, Expression(*key.expr, inner));
       args.push_back(std::move(bound));
-      order += (order.empty() ? " ORDER BY $" : ", $") + std::to_string(args.size()) + SortDirection(key);
+      order += (order.empty() ? " ORDER BY $" : ", $") + std::to_string(args.size()) +
+               SortDirection(key);
     }
     return MakeAggregate(like, name, SqlType::String(from.nullable || like.filter != nullptr),
                          "string_agg(#$1, $2" + order + ")@", std::move(args));
   }
   if (name == "COLLECT")
-    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "COLLECT (MULTISET) is not supported yet");
-  if (!from.is_numeric()) return InvalidAt(call.at, name, " needs a number, type=", from.ToString());
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at,
+                   "COLLECT (MULTISET) is not supported yet");
+  if (!from.is_numeric())
+    return InvalidAt(call.at, name, " needs a number, type=", from.ToString());
   if (name == "PERCENTILE") {
     if (args.size() != 2 || !args[1]->type.is_numeric())
       return InvalidAt(call.at, "PERCENTILE needs a number between 0 and 1");
     return MakeAggregate(like, name, SqlType::Of(SqlKind::kDouble),
-                         "quantile_cont(#CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))@", std::move(args));
+                         "quantile_cont(#CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))@",
+                         std::move(args));
   }
   if (name == "SUM") {
     SqlType type = from.WithNullable(nullable);
@@ -137,45 +152,56 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
         if (type.scale > 0) limit.insert(limit.size() - static_cast<size_t>(type.scale), ".");
         const std::string most_text = "CAST('" + limit + "' AS " + type.EngineName() + ")";
         return MakeAggregate(like, name, type,
-                             "CASE WHEN SUM(#$1)@ BETWEEN -" + most_text + " AND " + most_text + " THEN SUM(#$1)@ END",
+                             "CASE WHEN SUM(#$1)@ BETWEEN -" + most_text + " AND " + most_text +
+                                 " THEN SUM(#$1)@ END",
                              std::move(args));
       }
     }
-    return MakeAggregate(like, name, type, "CAST(SUM(#$1)@ AS " + type.EngineName() + ")", std::move(args));
+    return MakeAggregate(like, name, type, "CAST(SUM(#$1)@ AS " + type.EngineName() + ")",
+                         std::move(args));
   }
   if (IsVariance(name)) return Variance(name, like, value, call.at);
   // AVG: whole numbers stay whole, decimals keep at least six digits.
   const SqlType type = from.WithNullable(nullable);
   if (from.is_approximate())
-    return MakeAggregate(like, name, type, "CAST(AVG(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")",
+    return MakeAggregate(like, name, type,
+                         "CAST(AVG(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")",
                          std::move(args));
   if (from.is_integer()) {
-    return MakeAggregate(
-        like, name, type,
-        "CAST(CASE WHEN COUNT(#$1)@ > 0 THEN SUM(#$1)@ // COUNT(#$1)@ END AS " + type.EngineName() + ")",
-        std::move(args));
+    return MakeAggregate(like, name, type,
+                         "CAST(CASE WHEN COUNT(#$1)@ > 0 THEN SUM(#$1)@ // COUNT(#$1)@ END AS " +
+                             type.EngineName() + ")",
+                         std::move(args));
   }
-  const BoundPtr sum = MakeAggregate(like, "SUM", SqlType::Decimal(38, from.scale, nullable), "SUM(#$1)@", {value});
-  const BoundPtr count = MakeAggregate(like, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
+  const BoundPtr sum =
+      MakeAggregate(like, "SUM", SqlType::Decimal(38, from.scale, nullable), "SUM(#$1)@", {value});
+  const BoundPtr count =
+      MakeAggregate(like, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
   const SqlType average = SqlType::Decimal(38, std::max(6, from.scale), nullable);
   BoundPtr quotient = DecimalCall(sql::Arithmetic::kDivide, sum, count, average);
   // The sum is NULL when the count is zero; the division must not see that.
   return MakeTyped("AVG", average, "CASE WHEN $1 > 0 THEN $2 END", {count, std::move(quotient)});
 }
 
-// Flink's own formula, in the arithmetic of the argument's type: (SUM(x * x) - SUM(x) * SUM(x) / n) / n or n - 1.
-Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& call, BoundPtr value, Position at) {
+// Flink's own formula, in the arithmetic of the argument's type: (SUM(x * x) - SUM(x) * SUM(x) / n)
+// / n or n - 1.
+Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& call, BoundPtr value,
+                                        Position at) {
   const bool population = name.ends_with("POP");
   const bool root = name.starts_with("STDDEV");
   const SqlType from = value->type;
   if (from.is_approximate()) {
-    const std::string function = std::string(root ? "stddev_" : "var_") + (population ? "pop" : "samp");
+    const std::string function =
+        std::string(root ? "stddev_" : "var_") + (population ? "pop" : "samp");
     const SqlType type = from.WithNullable(true);
-    return MakeAggregate(call, name, type, "CAST(" + function + "(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")",
-                         {std::move(value)});
+    return MakeAggregate(
+        call, name, type,
+        "CAST(" + function + "(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")",
+        {std::move(value)});
   }
   if (from.is_integer()) {
-    ASSIGN_OR_RAISE(value, Widen(std::move(value), SqlType::Of(SqlKind::kBigInt, from.nullable), at));
+    ASSIGN_OR_RAISE(value,
+                    Widen(std::move(value), SqlType::Of(SqlKind::kBigInt, from.nullable), at));
   }
   ASSIGN_OR_RAISE(const BoundPtr square, Arithmetic(sql::Arithmetic::kTimes, value, value, at));
   const auto sum_of = [&](const BoundPtr& term) {
@@ -183,20 +209,26 @@ Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& ca
     if (type.kind == SqlKind::kDecimal) type.precision = 38;
     return MakeAggregate(call, "SUM", type, "CAST(SUM(#$1)@ AS " + type.EngineName() + ")", {term});
   };
-  const BoundPtr count = MakeAggregate(call, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
+  const BoundPtr count =
+      MakeAggregate(call, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
   // NULL stands for a count that cannot divide.
   const BoundPtr all = MakeTyped("COUNT", SqlType::Of(SqlKind::kBigInt), "nullif($1, 0)", {count});
-  const BoundPtr divisor =
-      population ? all : MakeTyped("COUNT", SqlType::Of(SqlKind::kBigInt), "nullif(greatest($1 - 1, 0), 0)", {count});
+  const BoundPtr divisor = population ? all
+                                      : MakeTyped("COUNT", SqlType::Of(SqlKind::kBigInt),
+                                                  "nullif(greatest($1 - 1, 0), 0)", {count});
   const BoundPtr sum = sum_of(value);
   ASSIGN_OR_RAISE(BoundPtr product, Arithmetic(sql::Arithmetic::kTimes, sum, sum, at));
   ASSIGN_OR_RAISE(BoundPtr mean, Arithmetic(sql::Arithmetic::kDivide, std::move(product), all, at));
-  ASSIGN_OR_RAISE(BoundPtr spread, Arithmetic(sql::Arithmetic::kMinus, sum_of(square), std::move(mean), at));
-  ASSIGN_OR_RAISE(BoundPtr variance, Arithmetic(sql::Arithmetic::kDivide, std::move(spread), divisor, at));
-  const SqlType type =
-      from.kind == SqlKind::kDecimal ? SqlType::Decimal(38, std::max(6, from.scale)) : from.WithNullable(true);
+  ASSIGN_OR_RAISE(BoundPtr spread,
+                  Arithmetic(sql::Arithmetic::kMinus, sum_of(square), std::move(mean), at));
+  ASSIGN_OR_RAISE(BoundPtr variance,
+                  Arithmetic(sql::Arithmetic::kDivide, std::move(spread), divisor, at));
+  const SqlType type = from.kind == SqlKind::kDecimal
+                           ? SqlType::Decimal(38, std::max(6, from.scale))
+                           : from.WithNullable(true);
   if (root) {
-    variance = MakeTyped("SQRT", SqlType::Of(SqlKind::kDouble), "sqrt(CAST($1 AS DOUBLE))", {std::move(variance)});
+    variance = MakeTyped("SQRT", SqlType::Of(SqlKind::kDouble), "sqrt(CAST($1 AS DOUBLE))",
+                         {std::move(variance)});
   }
   return Cast(std::move(variance), type, CastMode::kCast, at);
 }
@@ -204,37 +236,43 @@ Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& ca
 // --- OVER ---
 
 Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context) {
-  if (!context.aggregates || context.in_aggregate) return InvalidAt(call.at, "OVER cannot stand in ", context.clause);
+  if (!context.aggregates || context.in_aggregate)
+    return InvalidAt(call.at, "OVER cannot stand in ", context.clause);
   const ast::WindowSpec* window = call.over.get();
   if (!window->reference.empty()) {
-    const auto found = context.windows == nullptr ? std::map<std::string, ast::WindowSpec>::const_iterator{}
-                                                  : context.windows->find(window->reference);
+    const auto found = context.windows == nullptr
+                           ? std::map<std::string, ast::WindowSpec>::const_iterator{}
+                           : context.windows->find(window->reference);
     if (context.windows == nullptr || found == context.windows->end()) {
       return InvalidAt(window->at, "window is not defined, name=", window->reference);
     }
     window = &found->second;
   }
   if (call.distinct || call.filter != nullptr) {
-    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "DISTINCT and FILTER with OVER are not supported yet");
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at,
+                   "DISTINCT and FILTER with OVER are not supported yet");
   }
   const std::string& name = call.name;
   std::vector<BoundPtr> args;
   std::string text;
   SqlType type;
   const bool pure = std::ranges::find(kWindowFunctions, name) != std::end(kWindowFunctions);
-  if (!pure && !IsAggregateName(name)) return InvalidAt(call.at, "function cannot take OVER, name=", name);
+  if (!pure && !IsAggregateName(name))
+    return InvalidAt(call.at, "function cannot take OVER, name=", name);
   if (pure) {
     ASSIGN_OR_RAISE(args, Arguments(call.args, context));
     const bool moves = name == "LAG" || name == "LEAD";
     const bool value = name == "FIRST_VALUE" || name == "LAST_VALUE";
-    const bool counts = name == "ROW_NUMBER" || name == "RANK" || name == "DENSE_RANK" || name == "NTILE";
+    const bool counts =
+        name == "ROW_NUMBER" || name == "RANK" || name == "DENSE_RANK" || name == "NTILE";
     const size_t least = moves || value || name == "NTILE" ? 1 : 0;
     if (args.size() < least || args.size() > (moves ? 3 : least))
       return InvalidAt(call.at, "function has a wrong number of arguments, name=", name);
     std::string list;
     for (size_t i = 1; i <= args.size(); ++i) list += (i > 1 ? ", $" : "$") + std::to_string(i);
     text = name + "(" + list + ")";
-    type = moves || value ? args[0]->type : SqlType::Of(counts ? SqlKind::kBigInt : SqlKind::kDouble, false);
+    type = moves || value ? args[0]->type
+                          : SqlType::Of(counts ? SqlKind::kBigInt : SqlKind::kDouble, false);
     if (moves && args.size() == 3) {
       ASSIGN_OR_RAISE(args[2], Widen(args[2], args[0]->type, call.at));
       type.nullable = args[0]->type.nullable || args[2]->type.nullable;
@@ -246,7 +284,8 @@ Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context)
     inner.grouped = true;  // A row is always in its own window.
     ASSIGN_OR_RAISE(const BoundPtr aggregate, Aggregate(call, inner));
     if (aggregate->kind != BoundKind::kAggregate || IsVariance(name)) {
-      return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, name, " of this type with OVER is not supported yet");
+      return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, name,
+                     " of this type with OVER is not supported yet");
     }
     args = aggregate->args;
     text = aggregate->text;
@@ -257,7 +296,8 @@ Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context)
   if (pure) {
     text += over;
   } else {
-    for (size_t at = 0; (at = text.find('@', at)) != std::string::npos; at += over.size()) text.replace(at, 1, over);
+    for (size_t at = 0; (at = text.find('@', at)) != std::string::npos; at += over.size())
+      text.replace(at, 1, over);
   }
   auto bound = std::make_shared<Bound>(*MakeTyped(name, type, text, std::move(args)));
   bound->window = true;

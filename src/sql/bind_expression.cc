@@ -10,14 +10,17 @@ using ast::ExprKind;
 
 Result<BoundPtr> Binder::Impl::Condition(const ast::Expr& expr, ExprContext& context) {
   ASSIGN_OR_RAISE(BoundPtr condition, Expression(expr, context));
-  if (condition->is_null_literal()) return Cast(condition, SqlType::Of(SqlKind::kBoolean), CastMode::kCast, expr.at);
+  if (condition->is_null_literal())
+    return Cast(condition, SqlType::Of(SqlKind::kBoolean), CastMode::kCast, expr.at);
   if (condition->type.kind != SqlKind::kBoolean) {
-    return InvalidAt(expr.at, context.clause, " needs a condition, type=", condition->type.ToString());
+    return InvalidAt(expr.at, context.clause,
+                     " needs a condition, type=", condition->type.ToString());
   }
   return condition;
 }
 
-Result<std::vector<BoundPtr>> Binder::Impl::Arguments(const std::vector<ast::ExprPtr>& args, ExprContext& context) {
+Result<std::vector<BoundPtr>> Binder::Impl::Arguments(const std::vector<ast::ExprPtr>& args,
+                                                      ExprContext& context) {
   std::vector<BoundPtr> bound;
   for (const ast::ExprPtr& arg : args) {
     ASSIGN_OR_RAISE(BoundPtr value, Expression(*arg, context));
@@ -36,7 +39,8 @@ Result<BoundPtr> Binder::Impl::Expression(const ast::Expr& expr, ExprContext& co
       return Case(expr, context);
     case ExprKind::kCast: {
       ASSIGN_OR_RAISE(BoundPtr value, Expression(*expr.args[0], context));
-      return Cast(std::move(value), *expr.type, expr.name == "TRY_CAST" ? CastMode::kTry : CastMode::kCast, expr.at);
+      return Cast(std::move(value), *expr.type,
+                  expr.name == "TRY_CAST" ? CastMode::kTry : CastMode::kCast, expr.at);
     }
     case ExprKind::kInterval:
       return Interval(expr, context);
@@ -80,7 +84,8 @@ size_t MatchedParts(const ScopeColumn& column, const std::vector<ast::Name>& nam
 }
 
 bool SameUpToCase(const std::string& a, const std::string& b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return std::tolower(x) == std::tolower(y); });
+  return std::ranges::equal(a, b,
+                            [](char x, char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 std::string Hint(const Scope& scope, const std::string& name) {
@@ -111,7 +116,8 @@ Result<BoundPtr> Binder::Impl::Column(const ast::Expr& expr, ExprContext& contex
     for (const ScopeColumn& column : scope->columns) {
       const size_t matched = MatchedParts(column, names);
       if (matched == 0 || (found != nullptr && matched < parts)) continue;
-      if (found != nullptr && matched == parts) return InvalidAt(expr.at, "column is ambiguous, name=", Joined(names));
+      if (found != nullptr && matched == parts)
+        return InvalidAt(expr.at, "column is ambiguous, name=", Joined(names));
       found = &column;
       parts = matched;
     }
@@ -126,7 +132,8 @@ Result<BoundPtr> Binder::Impl::Column(const ast::Expr& expr, ExprContext& contex
     }
     return value;
   }
-  return InvalidAt(expr.at, "column not found, name=", Joined(names), Hint(*context.scope, names.back()));
+  return InvalidAt(expr.at, "column not found, name=", Joined(names),
+                   Hint(*context.scope, names.back()));
 }
 
 Result<BoundPtr> Binder::Impl::Field(BoundPtr row, const std::string& name, Position at) {
@@ -137,7 +144,8 @@ Result<BoundPtr> Binder::Impl::Field(BoundPtr row, const std::string& name, Posi
   const auto position = static_cast<size_t>(found - row->type.names.begin());
   SqlType type = row->type.children[position];
   type.nullable = type.nullable || row->type.nullable;
-  return MakeTyped("FIELD", type, "struct_extract($1, " + EscapeTemplate(QuoteString(name)) + ")", {std::move(row)});
+  return MakeTyped("FIELD", type, "struct_extract($1, " + EscapeTemplate(QuoteString(name)) + ")",
+                   {std::move(row)});
 }
 
 // --- literals ---
@@ -161,15 +169,19 @@ Result<BoundPtr> TemporalLiteral(const ast::Expr& expr) {
   if (expr.name == "DATE") {
     const auto days = ParseDate(expr.text);
     if (!days) return InvalidAt(expr.at, "not a date, text='", expr.text, "' form=yyyy-MM-dd");
-    return MakeLiteral(SqlType::Of(SqlKind::kDate), "DATE '" + DateText(*days) + "'", DateText(*days));
+    return MakeLiteral(SqlType::Of(SqlKind::kDate), "DATE '" + DateText(*days) + "'",
+                       DateText(*days));
   }
   if (expr.name == "TIME") {
     const auto nanos = ParseTime(expr.text);
     if (!nanos) return InvalidAt(expr.at, "not a time, text='", expr.text, "' form=HH:mm:ss");
-    return MakeLiteral(SqlType::Of(SqlKind::kTime), "TIME '" + TimeText(*nanos, 6) + "'", TimeText(*nanos, 0));
+    return MakeLiteral(SqlType::Of(SqlKind::kTime), "TIME '" + TimeText(*nanos, 6) + "'",
+                       TimeText(*nanos, 0));
   }
   const auto at = ParseTimestamp(expr.text);
-  if (!at) return InvalidAt(expr.at, "not a timestamp, text='", expr.text, "' form='yyyy-MM-dd HH:mm:ss[.f]'");
+  if (!at)
+    return InvalidAt(expr.at, "not a timestamp, text='", expr.text,
+                     "' form='yyyy-MM-dd HH:mm:ss[.f]'");
   const SqlType type = SqlType::Timestamp(at->fraction_digits);
   const std::string text = TimestampText(at->seconds, at->nanos, at->fraction_digits);
   if (!type.is_nanos()) return MakeLiteral(type, "TIMESTAMP '" + text + "'", text);
@@ -193,7 +205,8 @@ Result<BoundPtr> Binder::Impl::Literal(const ast::Expr& expr) {
         hex += kDigits[static_cast<uint8_t>(c) >> 4];
         hex += kDigits[static_cast<uint8_t>(c) & 15];
       }
-      const SqlType type{.kind = SqlKind::kBinary, .length = static_cast<int32_t>(expr.text.size())};
+      const SqlType type{.kind = SqlKind::kBinary,
+                         .length = static_cast<int32_t>(expr.text.size())};
       return MakeLiteral(type, "from_hex('" + hex + "')", expr.text);
     }
     case ExprKind::kTemporal:
@@ -202,15 +215,18 @@ Result<BoundPtr> Binder::Impl::Literal(const ast::Expr& expr) {
       break;
   }
   if (expr.number_kind == TokenKind::kDouble) {
-    return MakeLiteral(SqlType::Of(SqlKind::kDouble), "CAST('" + expr.text + "' AS DOUBLE)", expr.text);
+    return MakeLiteral(SqlType::Of(SqlKind::kDouble), "CAST('" + expr.text + "' AS DOUBLE)",
+                       expr.text);
   }
   if (expr.number_kind == TokenKind::kInteger) {
     int64_t value = 0;
-    const auto [end, error] = std::from_chars(expr.text.data(), expr.text.data() + expr.text.size(), value);
+    const auto [end, error] =
+        std::from_chars(expr.text.data(), expr.text.data() + expr.text.size(), value);
     if (error == std::errc()) return MakeInteger(value);
   }
   BoundPtr decimal = DecimalLiteral(expr.text);
-  if (decimal == nullptr) return InvalidAt(expr.at, "number has more than 38 digits, number=", expr.text);
+  if (decimal == nullptr)
+    return InvalidAt(expr.at, "number has more than 38 digits, number=", expr.text);
   return decimal;
 }
 
@@ -222,8 +238,9 @@ struct IntervalUnit {
   bool months;
 };
 constexpr IntervalUnit kIntervalUnits[] = {
-    {"YEAR", 12, true},       {"QUARTER", 3, true},     {"MONTH", 1, true},       {"WEEK", 604800000, false},
-    {"DAY", 86400000, false}, {"HOUR", 3600000, false}, {"MINUTE", 60000, false}, {"SECOND", 1000, false},
+    {"YEAR", 12, true},         {"QUARTER", 3, true},     {"MONTH", 1, true},
+    {"WEEK", 604800000, false}, {"DAY", 86400000, false}, {"HOUR", 3600000, false},
+    {"MINUTE", 60000, false},   {"SECOND", 1000, false},
 };
 
 const IntervalUnit* FindUnit(std::string_view name) {
@@ -231,8 +248,10 @@ const IntervalUnit* FindUnit(std::string_view name) {
   return found == std::end(kIntervalUnits) ? nullptr : found;
 }
 
-// "10 12:30:01.5" from DAY to SECOND, "1-2" from YEAR to MONTH, "5" of one unit; nullopt when it does not fit.
-std::optional<int64_t> IntervalAmount(std::string_view text, const IntervalUnit* unit, const IntervalUnit* last) {
+// "10 12:30:01.5" from DAY to SECOND, "1-2" from YEAR to MONTH, "5" of one unit; nullopt when it
+// does not fit.
+std::optional<int64_t> IntervalAmount(std::string_view text, const IntervalUnit* unit,
+                                      const IntervalUnit* last) {
   bool negative = false;
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -282,10 +301,12 @@ Result<BoundPtr> Binder::Impl::Interval(const ast::Expr& expr, ExprContext& cont
     if (!amount->type.is_integer())
       return InvalidAt(expr.at, "interval needs a whole number, type=", amount->type.ToString());
     const std::string factor = std::to_string(expr.negated ? -unit->size : unit->size);
-    return MakeCall("INTERVAL", SqlType::Of(kind), "(CAST($1 AS BIGINT) * " + factor + ")", {std::move(amount)});
+    return MakeCall("INTERVAL", SqlType::Of(kind), "(CAST($1 AS BIGINT) * " + factor + ")",
+                    {std::move(amount)});
   }
   const auto amount = IntervalAmount(expr.text, unit, last);
-  if (!amount) return InvalidAt(expr.at, "interval text does not fit its units, text='", expr.text, "'");
+  if (!amount)
+    return InvalidAt(expr.at, "interval text does not fit its units, text='", expr.text, "'");
   return MakeInterval(kind, expr.negated ? -*amount : *amount);
 }
 
@@ -352,7 +373,8 @@ Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
       RETURN_NOT_OK(UnifyForComparison(&args[0], &args[i], expr.at, true));
       text += (i > 1 ? ", $" : "$") + std::to_string(i + 1);
     }
-    return MakeCall(expr.negated ? "NOT IN" : "IN", SqlType::Of(SqlKind::kBoolean), text + "))", std::move(args));
+    return MakeCall(expr.negated ? "NOT IN" : "IN", SqlType::Of(SqlKind::kBoolean), text + "))",
+                    std::move(args));
   }
   Frame frame{.parent = context.scope->frame};
   ASSIGN_OR_RAISE(const BoundQuery query, Query(*expr.query, context.scope, &frame));
@@ -363,7 +385,8 @@ Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
   RETURN_NOT_OK(UnifyForComparison(&left, &column, expr.at, true));
   auto bound = std::make_shared<Bound>(*MakeTyped(
       "IN query", SqlType::Of(SqlKind::kBoolean, nullable),
-      "($1" + word + "(SELECT " + EscapeTemplate(Emit(*column) + " FROM (" + query.sql) + ")))", {std::move(left)}));
+      "($1" + word + "(SELECT " + EscapeTemplate(Emit(*column) + " FROM (" + query.sql) + ")))",
+      {std::move(left)}));
   bound->kind = BoundKind::kSubquery;
   bound->outer_columns = std::move(frame.outer_columns);
   return bound;
@@ -374,9 +397,11 @@ Result<BoundPtr> Binder::Impl::Subquery(const ast::Expr& expr, ExprContext& cont
   ASSIGN_OR_RAISE(const BoundQuery query, Query(*expr.query, context.scope, &frame));
   const bool exists = expr.kind == ExprKind::kExists;
   if (!exists && query.columns.size() != 1) {
-    return InvalidAt(expr.at, "a query as a value needs one column, columns=", query.columns.size());
+    return InvalidAt(expr.at,
+                     "a query as a value needs one column, columns=", query.columns.size());
   }
-  SqlType type = exists ? SqlType::Of(SqlKind::kBoolean, false) : query.columns[0].type.WithNullable(true);
+  SqlType type =
+      exists ? SqlType::Of(SqlKind::kBoolean, false) : query.columns[0].type.WithNullable(true);
   auto bound = std::make_shared<Bound>(
       *MakeTyped("query", type, (exists ? "EXISTS (" : "(") + EscapeTemplate(query.sql) + ")", {}));
   bound->kind = BoundKind::kSubquery;
@@ -395,7 +420,8 @@ Result<BoundPtr> Binder::Impl::Collection(const ast::Expr& expr, ExprContext& co
     for (size_t i = 0; i < args.size(); ++i) {
       type.names.push_back("EXPR$" + std::to_string(i));
       type.children.push_back(args[i]->type);
-      list += (i > 0 ? ", \"" : "\"") + EscapeTemplate(type.names.back()) + "\" := $" + std::to_string(i + 1);
+      list += (i > 0 ? ", \"" : "\"") + EscapeTemplate(type.names.back()) + "\" := $" +
+              std::to_string(i + 1);
     }
     return MakeTyped("ROW", type, "struct_pack(" + list + ")", std::move(args));
   }
@@ -413,8 +439,9 @@ Result<BoundPtr> Binder::Impl::Collection(const ast::Expr& expr, ExprContext& co
     }
   }
   type.kind = expr.kind == ExprKind::kMap ? SqlKind::kMap : SqlKind::kArray;
-  const std::string text =
-      expr.kind == ExprKind::kMap ? "map([" + lists[0] + "], [" + lists[1] + "])" : "[" + lists[0] + "]";
+  const std::string text = expr.kind == ExprKind::kMap
+                               ? "map([" + lists[0] + "], [" + lists[1] + "])"
+                               : "[" + lists[0] + "]";
   return MakeTyped("COLLECTION", type, text, std::move(args));
 }
 
@@ -423,13 +450,15 @@ Result<BoundPtr> Binder::Impl::IndexOf(const ast::Expr& expr, ExprContext& conte
   ASSIGN_OR_RAISE(BoundPtr index, Expression(*expr.args[1], context));
   const SqlType type = whole->type;
   if (type.kind == SqlKind::kArray) {
-    if (!index->type.is_integer()) return InvalidAt(expr.at, "an ARRAY needs a whole number as index");
+    if (!index->type.is_integer())
+      return InvalidAt(expr.at, "an ARRAY needs a whole number as index");
     return MakeTyped("INDEX", type.children[0].WithNullable(true), "list_extract($1, $2)",
                      {std::move(whole), std::move(index)});
   }
   if (type.kind == SqlKind::kMap) {
-    RETURN_NOT_OK(CommonType(index->type, type.children[0]) ? Status::OK()
-                                                            : InvalidAt(expr.at, "key of another type than the MAP's"));
+    RETURN_NOT_OK(CommonType(index->type, type.children[0])
+                      ? Status::OK()
+                      : InvalidAt(expr.at, "key of another type than the MAP's"));
     ASSIGN_OR_RAISE(index, Widen(std::move(index), type.children[0], expr.at));
     return MakeTyped("INDEX", type.children[1].WithNullable(true), "map_extract_value($1, $2)",
                      {std::move(whole), std::move(index)});

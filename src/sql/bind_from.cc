@@ -33,7 +33,8 @@ Result<ResolvedName> Binder::Impl::Resolve(const std::vector<ast::Name>& parts, 
   return name;
 }
 
-Result<BoundRelation> Binder::Impl::From(const ast::Relation& relation, Scope* outer, Frame* frame) {
+Result<BoundRelation> Binder::Impl::From(const ast::Relation& relation, Scope* outer,
+                                         Frame* frame) {
   switch (relation.kind) {
     case ast::Relation::Kind::kTable:
       return Table(relation, frame);
@@ -80,11 +81,13 @@ Status Binder::Impl::ApplyAlias(const ast::Relation& relation, BoundRelation* bo
   return Status::OK();
 }
 
-// A common table is bound anew where it is used. It sees those before it, and nothing of that place.
-Result<BoundRelation> Binder::Impl::CommonTable(size_t position, const ast::Relation& relation, Frame* frame) {
+// A common table is bound anew where it is used. It sees those before it, and nothing of that
+// place.
+Result<BoundRelation> Binder::Impl::CommonTable(size_t position, const ast::Relation& relation,
+                                                Frame* frame) {
   const ast::CommonTable& table = *common_tables_[position];
-  std::vector<const ast::CommonTable*> earlier(common_tables_.begin(),
-                                               common_tables_.begin() + static_cast<ptrdiff_t>(position));
+  std::vector<const ast::CommonTable*> earlier(
+      common_tables_.begin(), common_tables_.begin() + static_cast<ptrdiff_t>(position));
   std::swap(earlier, common_tables_);
   Result<BoundQuery> query = Query(*table.query, nullptr, frame);
   std::swap(earlier, common_tables_);
@@ -106,7 +109,8 @@ Result<BoundRelation> Binder::Impl::Table(const ast::Relation& relation, Frame* 
   ASSIGN_OR_RAISE(ResolvedName name, Resolve(relation.names, relation.at));
   if (relation.end > relation.begin && view_depth_ == 0) {
     mentions_.push_back({relation.begin, relation.end,
-                         "`" + name.catalog + "`.`" + name.ref.path.database + "`.`" + relation.names.back() + "`"});
+                         "`" + name.catalog + "`.`" + name.ref.path.database + "`.`" +
+                             relation.names.back() + "`"});
   }
   if (name.ref.part == TablePart::kUnion) {
     const auto temporary = context_.temporary_views.find(name.ref.path);
@@ -119,18 +123,20 @@ Result<BoundRelation> Binder::Impl::Table(const ast::Relation& relation, Frame* 
   if (!columns.ok()) {
     return ErrorAt(CodeOf(columns.status()), relation.at, columns.status().message());
   }
-  ScanUse scan{.id = context_.next_scan(), .ref = name.ref, .source = std::move(columns).ValueUnsafe()};
+  ScanUse scan{
+      .id = context_.next_scan(), .ref = name.ref, .source = std::move(columns).ValueUnsafe()};
   BoundRelation bound{.sql = "sluice_scan(" + std::to_string(scan.id) + ")"};
   for (size_t i = 0; i < scan.source.size(); ++i) {
     const SourceColumn& column = scan.source[i];
     scan.internals.push_back(NextName());
     scan.types.push_back(SqlType::FromColumn(*column.type));
-    bound.columns.push_back({.qualifier = {name.catalog, name.ref.path.database, relation.names.back()},
-                             .name = column.name,
-                             .value = MakeColumn(scan.internals.back(), scan.types.back()),
-                             .hidden = column.hidden,
-                             .scan = static_cast<int>(scans_.size()),
-                             .scan_column = static_cast<int>(i)});
+    bound.columns.push_back(
+        {.qualifier = {name.catalog, name.ref.path.database, relation.names.back()},
+         .name = column.name,
+         .value = MakeColumn(scan.internals.back(), scan.types.back()),
+         .hidden = column.hidden,
+         .scan = static_cast<int>(scans_.size()),
+         .scan_column = static_cast<int>(i)});
   }
   scans_.push_back(std::move(scan));
   RETURN_NOT_OK(ApplyAlias(relation, &bound));
@@ -144,7 +150,8 @@ Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relati
   if (view_depth_ >= kViewDepthMax)
     return InvalidAt(relation.at, "views refer to each other, name=", view.path.ToString());
   const auto inside = [&](const Status& status) {
-    return Error(CodeOf(status), "view cannot be expanded, name=", view.path.ToString(), ": ", status.message());
+    return Error(CodeOf(status), "view cannot be expanded, name=", view.path.ToString(), ": ",
+                 status.message());
   };
   Result<ast::QueryPtr> parsed = ParseQuery(view.query);
   if (!parsed.ok()) return inside(parsed.status());
@@ -159,7 +166,8 @@ Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relati
   if (!view.columns.empty() && view.columns.size() == query->columns.size()) {
     for (size_t i = 0; i < view.columns.size(); ++i) query->columns[i].name = view.columns[i];
   }
-  ASSIGN_OR_RAISE(BoundRelation bound, Derived(std::move(query).ValueUnsafe(), relation.names.back()));
+  ASSIGN_OR_RAISE(BoundRelation bound,
+                  Derived(std::move(query).ValueUnsafe(), relation.names.back()));
   RETURN_NOT_OK(ApplyAlias(relation, &bound));
   return bound;
 }
@@ -173,7 +181,8 @@ Status Binder::Impl::TimeTravel(const ast::Relation& relation, TableRef* ref) {
   Scope scope{.frame = &frame};
   ExprContext context{.scope = &scope, .clause = "AS OF"};
   if (relation.as_of_version) {
-    if (relation.as_of->kind != ast::ExprKind::kNumber || relation.as_of->number_kind != TokenKind::kInteger) {
+    if (relation.as_of->kind != ast::ExprKind::kNumber ||
+        relation.as_of->number_kind != TokenKind::kInteger) {
       return InvalidAt(relation.as_of->at, "VERSION AS OF needs the number of a snapshot");
     }
     ref->as_of_snapshot = std::strtoll(relation.as_of->text.c_str(), nullptr, 10);
@@ -183,7 +192,8 @@ Status Binder::Impl::TimeTravel(const ast::Relation& relation, TableRef* ref) {
   if (!time->type.is_text() && !time->type.is_timestamp() && time->type.kind != SqlKind::kDate) {
     return InvalidAt(relation.as_of->at, "AS OF needs a timestamp, type=", time->type.ToString());
   }
-  ASSIGN_OR_RAISE(time, Cast(std::move(time), SqlType::TimestampLtz(6), CastMode::kCast, relation.as_of->at));
+  ASSIGN_OR_RAISE(
+      time, Cast(std::move(time), SqlType::TimestampLtz(6), CastMode::kCast, relation.as_of->at));
   Result<int64_t> millis = context_.evaluate_time(Typed(*time));
   if (!millis.ok()) return InvalidAt(relation.as_of->at, "AS OF: ", millis.status().message());
   ref->as_of_ms = *millis;
@@ -214,7 +224,8 @@ std::string_view WordOf(ast::JoinKind kind) {
   return "";
 }
 
-// Columns of the side that an outer join fills with NULL. Conditions no longer go into their scans: IS NULL would lie.
+// Columns of the side that an outer join fills with NULL. Conditions no longer go into their scans:
+// IS NULL would lie.
 void MakeNullable(std::vector<ScopeColumn>* columns, size_t from, size_t to) {
   for (size_t i = from; i < to; ++i) {
     auto value = std::make_shared<Bound>(*(*columns)[i].value);
@@ -225,23 +236,27 @@ void MakeNullable(std::vector<ScopeColumn>* columns, size_t from, size_t to) {
 }
 
 const ScopeColumn* FindByName(const std::vector<ScopeColumn>& columns, const std::string& name) {
-  const auto found = std::ranges::find_if(
-      columns, [&](const ScopeColumn& column) { return column.name == name && !column.hidden && !column.merged; });
+  const auto found = std::ranges::find_if(columns, [&](const ScopeColumn& column) {
+    return column.name == name && !column.hidden && !column.merged;
+  });
   return found == columns.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-Status Binder::Impl::MergeUsing(const std::vector<ast::Name>& names, Position at, ast::JoinKind kind,
-                                const BoundRelation& left, const BoundRelation& right,
-                                std::vector<ScopeColumn>* columns, std::string* on) {
+Status Binder::Impl::MergeUsing(const std::vector<ast::Name>& names, Position at,
+                                ast::JoinKind kind, const BoundRelation& left,
+                                const BoundRelation& right, std::vector<ScopeColumn>* columns,
+                                std::string* on) {
   for (const ast::Name& name : names) {
     const ScopeColumn* a = FindByName(left.columns, name);
     const ScopeColumn* b = FindByName(right.columns, name);
-    if (a == nullptr || b == nullptr) return InvalidAt(at, "USING names a column that a side lacks, name=", name);
+    if (a == nullptr || b == nullptr)
+      return InvalidAt(at, "USING names a column that a side lacks, name=", name);
     ASSIGN_OR_RAISE(const BoundPtr equal, Compare("=", a->value, b->value, at));
     *on += (on->empty() ? "" : " AND ") + Emit(*equal);
-    // One column stands for both: the right one of a right join, the first that is not NULL of a full one.
+    // One column stands for both: the right one of a right join, the first that is not NULL of a
+    // full one.
     for (ScopeColumn& column : *columns) {
       const bool is_left = column.value->text == a->value->text;
       const bool is_right = column.value->text == b->value->text;
@@ -258,7 +273,8 @@ Status Binder::Impl::MergeUsing(const std::vector<ast::Name>& names, Position at
   return Status::OK();
 }
 
-Result<BoundRelation> Binder::Impl::Join(const ast::Relation& relation, Scope* outer, Frame* frame) {
+Result<BoundRelation> Binder::Impl::Join(const ast::Relation& relation, Scope* outer,
+                                         Frame* frame) {
   ASSIGN_OR_RAISE(BoundRelation left, From(*relation.left, outer, frame));
   // UNNEST and subqueries on the right may use the left's columns.
   Scope lateral{.columns = left.columns, .outer = outer, .frame = frame};
@@ -272,12 +288,14 @@ Result<BoundRelation> Binder::Impl::Join(const ast::Relation& relation, Scope* o
   std::vector<ast::Name> using_columns = relation.using_columns;
   if (relation.natural) {
     for (const ScopeColumn& column : left.columns) {
-      if (!column.hidden && FindByName(right.columns, column.name) != nullptr) using_columns.push_back(column.name);
+      if (!column.hidden && FindByName(right.columns, column.name) != nullptr)
+        using_columns.push_back(column.name);
     }
     if (using_columns.empty()) return InvalidAt(relation.at, "NATURAL JOIN finds no common column");
   }
   if (!using_columns.empty()) {
-    RETURN_NOT_OK(MergeUsing(using_columns, relation.at, relation.join, left, right, &bound.columns, &on));
+    RETURN_NOT_OK(
+        MergeUsing(using_columns, relation.at, relation.join, left, right, &bound.columns, &on));
   } else if (relation.on != nullptr) {
     Scope scope{.columns = bound.columns, .outer = outer, .frame = frame};
     ExprContext context{.scope = &scope, .clause = "ON"};
@@ -292,12 +310,15 @@ Result<BoundRelation> Binder::Impl::Join(const ast::Relation& relation, Scope* o
   if (relation.join == ast::JoinKind::kRight || relation.join == ast::JoinKind::kFull) {
     MakeNullable(&bound.columns, 0, left_size);
   }
-  if (relation.join == ast::JoinKind::kSemi || relation.join == ast::JoinKind::kAnti) bound.columns.resize(left_size);
-  bound.sql = "(" + left.sql + std::string(WordOf(relation.join)) + right.sql + (on.empty() ? "" : " ON " + on) + ")";
+  if (relation.join == ast::JoinKind::kSemi || relation.join == ast::JoinKind::kAnti)
+    bound.columns.resize(left_size);
+  bound.sql = "(" + left.sql + std::string(WordOf(relation.join)) + right.sql +
+              (on.empty() ? "" : " ON " + on) + ")";
   return bound;
 }
 
-Result<BoundRelation> Binder::Impl::Unnest(const ast::Relation& relation, Scope* outer, Frame* frame) {
+Result<BoundRelation> Binder::Impl::Unnest(const ast::Relation& relation, Scope* outer,
+                                           Frame* frame) {
   Scope scope{.outer = outer, .frame = frame};
   ExprContext context{.scope = &scope, .clause = "UNNEST"};
   ASSIGN_OR_RAISE(const BoundPtr argument, Expression(*relation.arguments[0], context));
@@ -305,7 +326,8 @@ Result<BoundRelation> Binder::Impl::Unnest(const ast::Relation& relation, Scope*
     return InvalidAt(relation.at, "UNNEST needs an ARRAY, type=", argument->type.ToString());
   }
   if (relation.ordinality)
-    return ErrorAt(ErrorCode::kUnsupportedVersion, relation.at, "WITH ORDINALITY is not supported yet");
+    return ErrorAt(ErrorCode::kUnsupportedVersion, relation.at,
+                   "WITH ORDINALITY is not supported yet");
   const SqlType& element = argument->type.children[0];
   const std::string item = NextName();
   BoundRelation bound{.sql = "(SELECT unnest(" + Emit(*argument) + ") AS " + item + ")"};
@@ -323,14 +345,16 @@ Result<BoundRelation> Binder::Impl::Unnest(const ast::Relation& relation, Scope*
 }
 
 // Conditions that hold for every row of the result go into the scans that they concern.
-void Binder::Impl::PushPredicates(const BoundPtr& condition, const std::vector<ScopeColumn>& columns) {
+void Binder::Impl::PushPredicates(const BoundPtr& condition,
+                                  const std::vector<ScopeColumn>& columns) {
   if (condition->name == "AND") {
     for (const BoundPtr& arg : condition->args) PushPredicates(arg, columns);
     return;
   }
   const auto scan_column = [&](const std::string& internal) -> const ScopeColumn* {
-    const auto found = std::ranges::find_if(
-        columns, [&](const ScopeColumn& column) { return column.scan >= 0 && column.value->text == internal; });
+    const auto found = std::ranges::find_if(columns, [&](const ScopeColumn& column) {
+      return column.scan >= 0 && column.value->text == internal;
+    });
     return found == columns.end() ? nullptr : &*found;
   };
   const Bound* column = PushedColumn(*condition);

@@ -8,8 +8,9 @@ namespace {
 
 /// A function whose SQL and type follow from its arguments alone.
 ///
-/// `arguments`, a letter each: s text, i INT, l BIGINT, d DOUBLE, x anything. `result`: a type's name; "=" the first
-/// argument's; "V" VARCHAR of the first argument's length. '?' behind it: may be NULL though no argument is.
+/// `arguments`, a letter each: s text, i INT, l BIGINT, d DOUBLE, x anything. `result`: a type's
+/// name; "=" the first argument's; "V" VARCHAR of the first argument's length. '?' behind it: may
+/// be NULL though no argument is.
 struct SimpleFunction {
   std::string_view name;
   std::string_view arguments;
@@ -57,8 +58,10 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"ENDSWITH", "ss", "BOOLEAN", "ends_with($1, $2)"},
     {"REGEXP", "ss", "BOOLEAN", "regexp_matches($1, $2)"},
     {"REGEXP_REPLACE", "sss", "STRING", "regexp_replace($1, $2, $3, 'g')"},
-    {"REGEXP_EXTRACT", "ss", "STRING?", "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END"},
-    {"REGEXP_EXTRACT", "ssi", "STRING?", "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, $3) END"},
+    {"REGEXP_EXTRACT", "ss", "STRING?",
+     "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END"},
+    {"REGEXP_EXTRACT", "ssi", "STRING?",
+     "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, $3) END"},
     {"SPLIT_INDEX", "ssi", "STRING?", "flink_split_index($1, $2, $3)"},
     {"PARSE_URL", "ss", "STRING?", "flink_parse_url($1, $2)"},
     {"IS_ALPHA", "s", "BOOLEAN", "flink_is_alpha($1)"},
@@ -67,7 +70,8 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"JSON_VALUE", "ss", "STRING?", "json_extract_string($1, $2)"},
     {"JSON_EXISTS", "ss", "BOOLEAN?", "json_exists($1, $2)"},
     {"JSON_QUERY", "ss", "STRING?",
-     "CASE WHEN json_type($1, $2) IN ('ARRAY', 'OBJECT') THEN CAST(json_extract($1, $2) AS VARCHAR) END"},
+     "CASE WHEN json_type($1, $2) IN ('ARRAY', 'OBJECT') THEN CAST(json_extract($1, $2) AS "
+     "VARCHAR) END"},
     {"UUID", "", "CHAR36", "CAST(uuid() AS VARCHAR)"},
     {"SQRT", "d", "DOUBLE", "sqrt($1)"},
     {"EXP", "d", "DOUBLE", "exp($1)"},
@@ -124,12 +128,14 @@ bool Accepts(char letter, const SqlType& type) {
 
 SqlType ResultType(std::string_view result, const std::vector<BoundPtr>& args) {
   if (result == "=") return args[0]->type;
-  if (result == "V") return args[0]->type.is_text() ? SqlType::Varchar(args[0]->type.length) : SqlType::String();
+  if (result == "V")
+    return args[0]->type.is_text() ? SqlType::Varchar(args[0]->type.length) : SqlType::String();
   if (result == "INT") return SqlType::Of(SqlKind::kInteger);
   if (result == "DOUBLE") return SqlType::Of(SqlKind::kDouble);
   if (result == "BOOLEAN") return SqlType::Of(SqlKind::kBoolean);
   if (result == "BYTES") return SqlType::Bytes();
-  if (result.starts_with("CHAR")) return SqlType::Char(static_cast<int32_t>(std::stol(std::string(result.substr(4)))));
+  if (result.starts_with("CHAR"))
+    return SqlType::Char(static_cast<int32_t>(std::stol(std::string(result.substr(4)))));
   return SqlType::String();
 }
 
@@ -142,7 +148,8 @@ bool IsWindowProperty(const std::string& name) {
 
 std::string TypeList(const std::vector<BoundPtr>& args) {
   std::string text;
-  for (const BoundPtr& arg : args) text += (text.empty() ? "" : ", ") + arg->type.WithNullable(true).ToString();
+  for (const BoundPtr& arg : args)
+    text += (text.empty() ? "" : ", ") + arg->type.WithNullable(true).ToString();
   return text;
 }
 
@@ -188,72 +195,85 @@ Result<BoundPtr> Binder::Impl::Function(const ast::Expr& call, std::vector<Bound
     known = true;
     if (function.arguments.size() != args.size()) continue;
     bool fits = true;
-    for (size_t i = 0; i < args.size(); ++i) fits = fits && Accepts(function.arguments[i], args[i]->type);
+    for (size_t i = 0; i < args.size(); ++i)
+      fits = fits && Accepts(function.arguments[i], args[i]->type);
     if (!fits) continue;
     for (size_t i = 0; i < args.size(); ++i) {
       if (const auto type = ParameterType(function.arguments[i])) {
         ASSIGN_OR_RAISE(args[i], Widen(std::move(args[i]), *type, call.at));
       }
     }
-    if (name == "REGEXP_REPLACE" && args[2]->constant) args[2] = MakeString(ReplacementText(*args[2]->constant));
+    if (name == "REGEXP_REPLACE" && args[2]->constant)
+      args[2] = MakeString(ReplacementText(*args[2]->constant));
     const bool loses = function.result.ends_with('?');
-    SqlType type = ResultType(function.result.substr(0, function.result.size() - (loses ? 1 : 0)), args);
+    SqlType type =
+        ResultType(function.result.substr(0, function.result.size() - (loses ? 1 : 0)), args);
     if (name == "OVERLAY" && args[0]->type.length < SqlType::kMaxLength - args[1]->type.length) {
       type = SqlType::Varchar(args[0]->type.length + args[1]->type.length);
     }
     type.nullable = loses || AnyNullable(args);
     return MakeTyped(name, type, std::string(function.text), std::move(args));
   }
-  for (auto group :
-       {&Impl::NumericFunction, &Impl::ConditionalFunction, &Impl::CollectionFunction, &Impl::TimeFunction}) {
+  for (auto group : {&Impl::NumericFunction, &Impl::ConditionalFunction, &Impl::CollectionFunction,
+                     &Impl::TimeFunction}) {
     bool matched = true;
     ASSIGN_OR_RAISE(BoundPtr bound, (this->*group)(call, args, &matched));
     if (matched) return bound;
   }
   if (known)
-    return InvalidAt(call.at, "function does not take these arguments, name=", name, " types=", TypeList(args));
+    return InvalidAt(call.at, "function does not take these arguments, name=", name,
+                     " types=", TypeList(args));
   return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "function is not known, name=", name);
 }
 
-Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
+Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                               bool* matched) {
   const std::string& name = call.name;
   const bool rounds = name == "ROUND" || name == "TRUNCATE";
   const bool whole = name == "FLOOR" || name == "CEIL" || name == "CEILING";
-  if (name == "MOD" && args.size() == 2) return Arithmetic(sql::Arithmetic::kModulo, args[0], args[1], call.at);
+  if (name == "MOD" && args.size() == 2)
+    return Arithmetic(sql::Arithmetic::kModulo, args[0], args[1], call.at);
   const bool single = name == "ABS" || name == "SIGN" || whole || (rounds && args.size() == 1);
   if (!(single && args.size() == 1) && !(rounds && args.size() == 2)) {
     *matched = false;
     return nullptr;
   }
-  if (!args[0]->type.is_numeric()) return InvalidAt(call.at, name, " needs a number, type=", args[0]->type.ToString());
+  if (!args[0]->type.is_numeric())
+    return InvalidAt(call.at, name, " needs a number, type=", args[0]->type.ToString());
   SqlType type = args[0]->type;
   if (name == "ABS" || name == "SIGN") {
     return MakeCall(name, type,
-                    "CAST(" + std::string(name == "ABS" ? "abs" : "sign") + "($1) AS " + type.EngineName() + ")", args);
+                    "CAST(" + std::string(name == "ABS" ? "abs" : "sign") + "($1) AS " +
+                        type.EngineName() + ")",
+                    args);
   }
   if (whole) {
     if (type.is_integer()) return args[0];
     if (type.kind == SqlKind::kDecimal) type.scale = 0;
     return MakeCall(name, type,
-                    "CAST(" + std::string(name == "FLOOR" ? "floor" : "ceil") + "($1) AS " + type.EngineName() + ")",
+                    "CAST(" + std::string(name == "FLOOR" ? "floor" : "ceil") + "($1) AS " +
+                        type.EngineName() + ")",
                     args);
   }
   if (args.size() == 1) args.push_back(MakeInteger(0));
-  if (!args[1]->type.is_integer()) return InvalidAt(call.at, name, " needs a whole number of digits");
+  if (!args[1]->type.is_integer())
+    return InvalidAt(call.at, name, " needs a whole number of digits");
   const std::string function = name == "ROUND" ? "round" : "trunc";
   if (type.kind == SqlKind::kDecimal) {
     if (!args[1]->constant) {
-      return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")", args);
+      return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")",
+                      args);
     }
     const int digits = std::atoi(args[1]->constant->c_str());
     if (digits >= type.scale) return args[0];
-    const SqlType rounded =
-        SqlType::Decimal(std::min(38, 1 + type.precision - type.scale + std::max(digits, 0)), std::max(digits, 0));
+    const SqlType rounded = SqlType::Decimal(
+        std::min(38, 1 + type.precision - type.scale + std::max(digits, 0)), std::max(digits, 0));
     if (name == "ROUND" && digits >= 0) {
       return MakeCall(name, rounded, "CAST($1 AS " + rounded.EngineName() + ")", {args[0]});
     }
     return MakeCall(name, rounded,
-                    "CAST(" + function + "($1, " + std::to_string(digits) + ") AS " + rounded.EngineName() + ")",
+                    "CAST(" + function + "($1, " + std::to_string(digits) + ") AS " +
+                        rounded.EngineName() + ")",
                     {args[0]});
   }
   return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")", args);
@@ -274,9 +294,12 @@ std::string List(size_t from, size_t to) {
 
 }  // namespace
 
-Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
+Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call,
+                                                   std::vector<BoundPtr>& args, bool* matched) {
   const std::string& name = call.name;
-  const auto wrong_count = [&] { return InvalidAt(call.at, "function has a wrong number of arguments, name=", name); };
+  const auto wrong_count = [&] {
+    return InvalidAt(call.at, "function has a wrong number of arguments, name=", name);
+  };
   if (name == "COALESCE" || name == "IFNULL") {
     if (args.empty() || (name == "IFNULL" && args.size() != 2)) return wrong_count();
     RETURN_NOT_OK(Unify(&args, call.at, name));
@@ -296,16 +319,18 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
     std::vector<BoundPtr> values{args[1], args[2]};
     RETURN_NOT_OK(Unify(&values, call.at, name));
     const SqlType type = values[0]->type.WithNullable(AnyNullable(values));
-    return MakeTyped(name, type, "CASE WHEN $1 THEN $2 ELSE $3 END", {args[0], values[0], values[1]});
+    return MakeTyped(name, type, "CASE WHEN $1 THEN $2 ELSE $3 END",
+                     {args[0], values[0], values[1]});
   }
   if (name == "GREATEST" || name == "LEAST") {
     if (args.empty()) return wrong_count();
     RETURN_NOT_OK(Unify(&args, call.at, name));
     const SqlType type = args[0]->type.WithNullable(AnyNullable(args));
     std::string text = "CASE WHEN ";
-    for (size_t i = 1; i <= args.size(); ++i) text += (i > 1 ? " OR $" : "$") + std::to_string(i) + " IS NULL";
-    text +=
-        " THEN NULL ELSE " + std::string(name == "GREATEST" ? "greatest(" : "least(") + List(1, args.size()) + ") END";
+    for (size_t i = 1; i <= args.size(); ++i)
+      text += (i > 1 ? " OR $" : "$") + std::to_string(i) + " IS NULL";
+    text += " THEN NULL ELSE " + std::string(name == "GREATEST" ? "greatest(" : "least(") +
+            List(1, args.size()) + ") END";
     return MakeTyped(name, type, text, args);
   }
   if (name == "CONCAT" || name == "CONCAT_WS") {
@@ -324,15 +349,18 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
       if (!arg->type.is_text() && !arg->is_null_literal())
         return InvalidAt(call.at, "TRIM needs text, type=", arg->type.ToString());
     }
-    const std::string function = call.text == "LEADING" ? "ltrim(" : call.text == "TRAILING" ? "rtrim(" : "trim(";
-    const SqlType type = args[0]->type.is_text() ? SqlType::Varchar(args[0]->type.length) : SqlType::String();
+    const std::string function = call.text == "LEADING"    ? "ltrim("
+                                 : call.text == "TRAILING" ? "rtrim("
+                                                           : "trim(";
+    const SqlType type =
+        args[0]->type.is_text() ? SqlType::Varchar(args[0]->type.length) : SqlType::String();
     return MakeCall(name, type, function + List(1, args.size()) + ")", args);
   }
   if (name == "HEX" && args.size() == 1) {
     if (!args[0]->type.is_text() && !args[0]->type.is_integer())
       return InvalidAt(call.at, "HEX needs text or a whole number");
-    return MakeCall(name, SqlType::String(), args[0]->type.is_text() ? "hex(encode($1))" : "hex(CAST($1 AS BIGINT))",
-                    args);
+    return MakeCall(name, SqlType::String(),
+                    args[0]->type.is_text() ? "hex(encode($1))" : "hex(CAST($1 AS BIGINT))", args);
   }
   if (name == "TYPEOF" && args.size() == 1) {
     BoundPtr text = MakeString(args[0]->type.ToString());
@@ -342,10 +370,11 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call, std::v
   return nullptr;
 }
 
-Result<BoundPtr> Binder::Impl::CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
+Result<BoundPtr> Binder::Impl::CollectionFunction(const ast::Expr& call,
+                                                  std::vector<BoundPtr>& args, bool* matched) {
   const std::string& name = call.name;
-  const bool collection =
-      !args.empty() && (args[0]->type.kind == SqlKind::kArray || args[0]->type.kind == SqlKind::kMap);
+  const bool collection = !args.empty() && (args[0]->type.kind == SqlKind::kArray ||
+                                            args[0]->type.kind == SqlKind::kMap);
   const bool array = collection && args[0]->type.kind == SqlKind::kArray;
   if (name == "CARDINALITY" && collection) {
     return MakeCall(name, SqlType::Of(SqlKind::kInteger),
@@ -354,10 +383,10 @@ Result<BoundPtr> Binder::Impl::CollectionFunction(const ast::Expr& call, std::ve
   if (name == "ELEMENT" && array) {
     SqlType type = args[0]->type.children[0];
     type.nullable = type.nullable || args[0]->type.nullable;
-    return MakeTyped(
-        name, type,
-        "CASE WHEN len($1) > 1 THEN error('ELEMENT: the array has more than one value') ELSE list_extract($1, 1) END",
-        args);
+    return MakeTyped(name, type,
+                     "CASE WHEN len($1) > 1 THEN error('ELEMENT: the array has more than one "
+                     "value') ELSE list_extract($1, 1) END",
+                     args);
   }
   if (name == "ARRAY_CONTAINS" && array && args.size() == 2) {
     ASSIGN_OR_RAISE(args[1], Widen(args[1], args[0]->type.children[0], call.at));

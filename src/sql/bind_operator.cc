@@ -33,8 +33,10 @@ Status CannotApply(Position at, std::string_view op, const SqlType& a, const Sql
 
 }  // namespace
 
-// Exact arithmetic by a function of its own: rounds half up, NULL on overflow, an error on division by zero.
-BoundPtr Binder::Impl::DecimalCall(sql::Arithmetic op, BoundPtr a, BoundPtr b, const SqlType& result) {
+// Exact arithmetic by a function of its own: rounds half up, NULL on overflow, an error on division
+// by zero.
+BoundPtr Binder::Impl::DecimalCall(sql::Arithmetic op, BoundPtr a, BoundPtr b,
+                                   const SqlType& result) {
   const SqlType left = AsDecimal(a->type);
   const SqlType right = AsDecimal(b->type);
   const DecimalFunction function{op, left.scale, right.scale, result.precision, result.scale};
@@ -46,7 +48,8 @@ BoundPtr Binder::Impl::DecimalCall(sql::Arithmetic op, BoundPtr a, BoundPtr b, c
 }
 
 Result<BoundPtr> Binder::Impl::Arithmetic(sql::Arithmetic op, BoundPtr a, BoundPtr b, Position at) {
-  if (IsTemporal(a->type) || IsTemporal(b->type) || a->type.is_interval() || b->type.is_interval()) {
+  if (IsTemporal(a->type) || IsTemporal(b->type) || a->type.is_interval() ||
+      b->type.is_interval()) {
     return TimeArithmetic(op, std::move(a), std::move(b), at);
   }
   if (a->is_null_literal() && b->type.is_numeric()) {
@@ -54,14 +57,17 @@ Result<BoundPtr> Binder::Impl::Arithmetic(sql::Arithmetic op, BoundPtr a, BoundP
   } else if (b->is_null_literal() && a->type.is_numeric()) {
     ASSIGN_OR_RAISE(b, Widen(b, a->type, at));
   }
-  if (!a->type.is_numeric() || !b->type.is_numeric()) return CannotApply(at, SymbolOf(op), a->type, b->type);
+  if (!a->type.is_numeric() || !b->type.is_numeric())
+    return CannotApply(at, SymbolOf(op), a->type, b->type);
   const SqlType type = ArithmeticType(op, a->type, b->type);
   const std::string name(SymbolOf(op));
   if (type.is_integer()) {
     if (op == sql::Arithmetic::kDivide || op == sql::Arithmetic::kModulo) {
-      const std::string function = op == sql::Arithmetic::kDivide ? "flink_integer_divide" : "flink_integer_modulo";
+      const std::string function =
+          op == sql::Arithmetic::kDivide ? "flink_integer_divide" : "flink_integer_modulo";
       return MakeCall(name, type,
-                      "CAST(" + function + "(CAST($1 AS BIGINT), CAST($2 AS BIGINT)) AS " + type.EngineName() + ")",
+                      "CAST(" + function + "(CAST($1 AS BIGINT), CAST($2 AS BIGINT)) AS " +
+                          type.EngineName() + ")",
                       {std::move(a), std::move(b)});
     }
     ASSIGN_OR_RAISE(a, Widen(std::move(a), type, at));
@@ -75,49 +81,57 @@ Result<BoundPtr> Binder::Impl::Arithmetic(sql::Arithmetic op, BoundPtr a, BoundP
   }
   const SqlType left = AsDecimal(a->type);
   const SqlType right = AsDecimal(b->type);
-  // The engine's own operators give the same where nothing can overflow: its products have 18 digits or 38.
+  // The engine's own operators give the same where nothing can overflow: its products have 18
+  // digits or 38.
   const bool sum = op == sql::Arithmetic::kPlus || op == sql::Arithmetic::kMinus;
-  const bool native =
-      (sum && type.precision < 38) || (op == sql::Arithmetic::kTimes && left.precision + right.precision <= 18);
+  const bool native = (sum && type.precision < 38) ||
+                      (op == sql::Arithmetic::kTimes && left.precision + right.precision <= 18);
   if (!native) return DecimalCall(op, std::move(a), std::move(b), type);
   ASSIGN_OR_RAISE(a, Widen(std::move(a), left, at));
   ASSIGN_OR_RAISE(b, Widen(std::move(b), right, at));
-  return MakeCall(name, type, "CAST(($1 " + name + " $2) AS " + type.EngineName() + ")", {std::move(a), std::move(b)});
+  return MakeCall(name, type, "CAST(($1 " + name + " $2) AS " + type.EngineName() + ")",
+                  {std::move(a), std::move(b)});
 }
 
 // --- times ---
 
-Result<BoundPtr> Binder::Impl::AddMillis(BoundPtr time, const BoundPtr& millis, bool negate, Position at) {
+Result<BoundPtr> Binder::Impl::AddMillis(BoundPtr time, const BoundPtr& millis, bool negate,
+                                         Position at) {
   const std::string op = negate ? " - " : " + ";
   const SqlType type = time->type;
   if (type.kind == SqlKind::kDate) {
-    return MakeCall("+", type, "CAST($1" + op + "to_microseconds($2 * 1000) AS DATE)", {std::move(time), millis});
+    return MakeCall("+", type, "CAST($1" + op + "to_microseconds($2 * 1000) AS DATE)",
+                    {std::move(time), millis});
   }
   if (type.is_nanos()) {
-    return MakeCall("+", type, "make_timestamp_ns(epoch_ns($1)" + op + "$2 * 1000000)", {std::move(time), millis});
+    return MakeCall("+", type, "make_timestamp_ns(epoch_ns($1)" + op + "$2 * 1000000)",
+                    {std::move(time), millis});
   }
   if (type.kind != SqlKind::kTime && !type.is_timestamp())
     return CannotApply(at, negate ? "-" : "+", type, millis->type);
   return MakeCall("+", type, "($1" + op + "to_microseconds($2 * 1000))", {std::move(time), millis});
 }
 
-Result<BoundPtr> Binder::Impl::AddMonths(BoundPtr time, const BoundPtr& months, bool negate, Position at) {
+Result<BoundPtr> Binder::Impl::AddMonths(BoundPtr time, const BoundPtr& months, bool negate,
+                                         Position at) {
   const std::string op = negate ? " - " : " + ";
   const SqlType type = time->type;
-  if (type.kind == SqlKind::kTime || !IsTemporal(type)) return CannotApply(at, negate ? "-" : "+", type, months->type);
+  if (type.kind == SqlKind::kTime || !IsTemporal(type))
+    return CannotApply(at, negate ? "-" : "+", type, months->type);
   const std::string shifted = op + "to_months(CAST($2 AS INTEGER))";
   if (type.is_nanos()) {
-    return MakeCall(
-        "+", type,
-        "make_timestamp_ns(epoch_ns(flink_ns_to_us($1)" + shifted + ") + epoch_ns($1) - epoch_ns(flink_ns_to_us($1)))",
-        {std::move(time), months});
+    return MakeCall("+", type,
+                    "make_timestamp_ns(epoch_ns(flink_ns_to_us($1)" + shifted +
+                        ") + epoch_ns($1) - epoch_ns(flink_ns_to_us($1)))",
+                    {std::move(time), months});
   }
   if (type.kind == SqlKind::kDate)
     return MakeCall("+", type, "CAST($1" + shifted + " AS DATE)", {std::move(time), months});
   return MakeCall("+", type, "($1" + shifted + ")", {std::move(time), months});
 }
 
-Result<BoundPtr> Binder::Impl::TimeArithmetic(sql::Arithmetic op, BoundPtr a, BoundPtr b, Position at) {
+Result<BoundPtr> Binder::Impl::TimeArithmetic(sql::Arithmetic op, BoundPtr a, BoundPtr b,
+                                              Position at) {
   const bool plus = op == sql::Arithmetic::kPlus;
   const bool minus = op == sql::Arithmetic::kMinus;
   if (plus && a->type.is_interval() && IsTemporal(b->type)) std::swap(a, b);
@@ -126,7 +140,8 @@ Result<BoundPtr> Binder::Impl::TimeArithmetic(sql::Arithmetic op, BoundPtr a, Bo
                                                    : AddMillis(std::move(a), b, minus, at);
   }
   if (minus && IsTemporal(a->type) && IsTemporal(b->type)) {
-    return InvalidAt(at, "the difference of two times needs its unit: (a - b) DAY TO SECOND, or TIMESTAMPDIFF");
+    return InvalidAt(
+        at, "the difference of two times needs its unit: (a - b) DAY TO SECOND, or TIMESTAMPDIFF");
   }
   if ((plus || minus) && a->type.is_interval() && a->type.kind == b->type.kind) {
     return MakeCall("+", a->type, plus ? "($1 + $2)" : "($1 - $2)", {std::move(a), std::move(b)});
@@ -136,8 +151,8 @@ Result<BoundPtr> Binder::Impl::TimeArithmetic(sql::Arithmetic op, BoundPtr a, Bo
   if (scales && a->type.is_interval() && b->type.is_numeric()) {
     const SqlType type = a->type;
     const std::string text = std::string("CAST(trunc(CAST($1 AS DOUBLE) ") +
-                             (op == sql::Arithmetic::kTimes ? "*" : "/") + " CAST($2 AS DOUBLE)) AS " +
-                             type.EngineName() + ")";
+                             (op == sql::Arithmetic::kTimes ? "*" : "/") +
+                             " CAST($2 AS DOUBLE)) AS " + type.EngineName() + ")";
     if (op == sql::Arithmetic::kTimes && b->type.is_integer()) {
       return MakeCall("*", type, "($1 * $2)", {std::move(a), std::move(b)});
     }
@@ -153,8 +168,8 @@ Status Binder::Impl::Unify(std::vector<BoundPtr>* values, Position at, std::stri
   for (const BoundPtr& value : *values) {
     const auto common = CommonType(type, value->type);
     if (!common) {
-      return InvalidAt(at, what, " has no common type, types=", type.WithNullable(true).ToString(), ", ",
-                       value->type.WithNullable(true).ToString());
+      return InvalidAt(at, what, " has no common type, types=", type.WithNullable(true).ToString(),
+                       ", ", value->type.WithNullable(true).ToString());
     }
     type = *common;
   }
@@ -196,7 +211,8 @@ Result<BoundPtr> Binder::Impl::Compare(const std::string& op, BoundPtr a, BoundP
 
 namespace {
 
-// The regular expression of an SQL pattern: % any text, _ any character, the rest as in regular expressions.
+// The regular expression of an SQL pattern: % any text, _ any character, the rest as in regular
+// expressions.
 std::string SimilarPattern(std::string_view pattern) {
   std::string regex;
   for (const char c : pattern) {
@@ -217,8 +233,10 @@ Result<BoundPtr> Negate(BoundPtr value, Position at) {
     return InvalidAt(at, "cannot negate ", value->type.ToString());
   }
   if (value->kind == BoundKind::kLiteral && value->constant) {
-    const std::string text = value->constant->starts_with("-") ? value->constant->substr(1) : "-" + *value->constant;
-    return MakeLiteral(value->type, "CAST('" + text + "' AS " + value->type.EngineName() + ")", text);
+    const std::string text =
+        value->constant->starts_with("-") ? value->constant->substr(1) : "-" + *value->constant;
+    return MakeLiteral(value->type, "CAST('" + text + "' AS " + value->type.EngineName() + ")",
+                       text);
   }
   const SqlType type = value->type;
   return MakeCall("NEGATE", type, "(-$1)", {std::move(value)});
@@ -237,22 +255,26 @@ Result<BoundPtr> Logic(const ast::Expr& call, std::vector<BoundPtr> args) {
 Result<BoundPtr> IsTest(const ast::Expr& call, std::vector<BoundPtr> args) {
   const std::string& name = call.name;
   if (name == "IS NULL" || name == "IS UNKNOWN")
-    return MakeTyped("IS NULL", SqlType::Of(SqlKind::kBoolean, false), "($1 IS NULL)", std::move(args));
+    return MakeTyped("IS NULL", SqlType::Of(SqlKind::kBoolean, false), "($1 IS NULL)",
+                     std::move(args));
   if (name == "IS NOT NULL" || name == "IS NOT UNKNOWN") {
-    return MakeTyped("IS NOT NULL", SqlType::Of(SqlKind::kBoolean, false), "($1 IS NOT NULL)", std::move(args));
+    return MakeTyped("IS NOT NULL", SqlType::Of(SqlKind::kBoolean, false), "($1 IS NOT NULL)",
+                     std::move(args));
   }
   if (args[0]->type.kind != SqlKind::kBoolean)
     return InvalidAt(call.at, name, " needs a condition, type=", args[0]->type.ToString());
   const std::string wanted = name.ends_with("TRUE") ? "$1" : "NOT $1";
   const std::string test = "coalesce(" + wanted + ", FALSE)";
   return MakeTyped(name, SqlType::Of(SqlKind::kBoolean, false),
-                   name.find("NOT") == std::string::npos ? test : "(NOT " + test + ")", std::move(args));
+                   name.find("NOT") == std::string::npos ? test : "(NOT " + test + ")",
+                   std::move(args));
 }
 
 Result<BoundPtr> Concatenate(const ast::Expr& call, std::vector<BoundPtr> args) {
   const SqlType& a = args[0]->type;
   const SqlType& b = args[1]->type;
-  const bool text = (a.is_text() || a.kind == SqlKind::kNull) && (b.is_text() || b.kind == SqlKind::kNull);
+  const bool text =
+      (a.is_text() || a.kind == SqlKind::kNull) && (b.is_text() || b.kind == SqlKind::kNull);
   if (!text && !(a.is_binary() && b.is_binary())) return CannotApply(call.at, "||", a, b);
   SqlType type = text ? SqlType::String() : SqlType::Bytes();
   const int64_t length = int64_t{a.length} + b.length;
@@ -273,7 +295,8 @@ Result<BoundPtr> Binder::Impl::Like(const ast::Expr& call, std::vector<BoundPtr>
     }
   }
   if (call.name == "LIKE") {
-    return MakeCall("LIKE", Boolean(), args.size() == 3 ? "like_escape($1, $2, $3)" : "($1 LIKE $2)", std::move(args));
+    return MakeCall("LIKE", Boolean(),
+                    args.size() == 3 ? "like_escape($1, $2, $3)" : "($1 LIKE $2)", std::move(args));
   }
   if (args.size() == 3 || !args[1]->constant) {
     return ErrorAt(ErrorCode::kUnsupportedVersion, call.at,
@@ -283,9 +306,11 @@ Result<BoundPtr> Binder::Impl::Like(const ast::Expr& call, std::vector<BoundPtr>
   return MakeCall("SIMILAR TO", Boolean(), "regexp_full_match($1, $2)", std::move(args));
 }
 
-Result<BoundPtr> Binder::Impl::Operator(const ast::Expr& call, std::vector<BoundPtr> args, bool* matched) {
+Result<BoundPtr> Binder::Impl::Operator(const ast::Expr& call, std::vector<BoundPtr> args,
+                                        bool* matched) {
   const std::string& name = call.name;
-  if (const auto op = ArithmeticOf(name)) return Arithmetic(*op, std::move(args[0]), std::move(args[1]), call.at);
+  if (const auto op = ArithmeticOf(name))
+    return Arithmetic(*op, std::move(args[0]), std::move(args[1]), call.at);
   if (name == "=" || name == "<>" || name == "<" || name == "<=" || name == ">" || name == ">=") {
     return Compare(name, std::move(args[0]), std::move(args[1]), call.at);
   }
@@ -306,21 +331,25 @@ Result<BoundPtr> Binder::Impl::Operator(const ast::Expr& call, std::vector<Bound
   }
   if (name == "IS DISTINCT FROM" || name == "IS NOT DISTINCT FROM") {
     RETURN_NOT_OK(UnifyForComparison(&args[0], &args[1], call.at, false));
-    return MakeTyped(name, SqlType::Of(SqlKind::kBoolean, false), "($1 " + name + " $2)", std::move(args));
+    return MakeTyped(name, SqlType::Of(SqlKind::kBoolean, false), "($1 " + name + " $2)",
+                     std::move(args));
   }
   if (name.starts_with("IS ")) return IsTest(call, std::move(args));
   if (name == "TIME DIFFERENCE") {
     if (!IsTemporal(args[0]->type) || !IsTemporal(args[1]->type))
       return CannotApply(call.at, "-", args[0]->type, args[1]->type);
     for (BoundPtr& arg : args) {
-      ASSIGN_OR_RAISE(arg, Widen(std::move(arg), SqlType::Timestamp(6, arg->type.nullable), call.at));
+      ASSIGN_OR_RAISE(arg,
+                      Widen(std::move(arg), SqlType::Timestamp(6, arg->type.nullable), call.at));
     }
     const bool months = call.name2 == "YEAR" || call.name2 == "MONTH";
-    return MakeCall(name, SqlType::Of(months ? SqlKind::kIntervalMonth : SqlKind::kIntervalSecond),
-                    months ? "CAST(datesub('month', $2, $1) AS INTEGER)" : "(epoch_ms($1) - epoch_ms($2))",
-                    std::move(args));
+    return MakeCall(
+        name, SqlType::Of(months ? SqlKind::kIntervalMonth : SqlKind::kIntervalSecond),
+        months ? "CAST(datesub('month', $2, $1) AS INTEGER)" : "(epoch_ms($1) - epoch_ms($2))",
+        std::move(args));
   }
-  if (name == "OVERLAPS") return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "OVERLAPS is not supported yet");
+  if (name == "OVERLAPS")
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "OVERLAPS is not supported yet");
   *matched = false;
   return nullptr;
 }

@@ -13,19 +13,23 @@ Result<ResolvedName> Binder::Resolve(const std::vector<ast::Name>& parts, Positi
   return impl_->Resolve(parts, at);
 }
 std::vector<ScanUse>& Binder::scans() { return impl_->scans_; }
-const std::set<DecimalFunction>& Binder::decimal_functions() const { return impl_->decimal_functions_; }
+const std::set<DecimalFunction>& Binder::decimal_functions() const {
+  return impl_->decimal_functions_;
+}
 const std::vector<TableMention>& Binder::mentions() const { return impl_->mentions_; }
 
 namespace {
 
 // SELECT conversions of a query's columns FROM the query.
-Result<BoundQuery> Convert(Binder::Impl& binder, BoundQuery query, const std::vector<SqlType>& types, CastMode mode,
+Result<BoundQuery> Convert(Binder::Impl& binder, BoundQuery query,
+                           const std::vector<SqlType>& types, CastMode mode,
                            const std::vector<Position>& at) {
   BoundQuery result;
   std::string list;
   for (size_t i = 0; i < types.size(); ++i) {
     const OutputColumn& from = query.columns[i];
-    ASSIGN_OR_RAISE(const BoundPtr value, binder.Cast(MakeColumn(from.internal, from.type), types[i], mode, at[i]));
+    ASSIGN_OR_RAISE(const BoundPtr value,
+                    binder.Cast(MakeColumn(from.internal, from.type), types[i], mode, at[i]));
     SqlType type = types[i].WithNullable(value->type.nullable);
     result.columns.push_back({from.name, type, binder.NextName()});
     list += (i > 0 ? ", " : "") + binder.Typed(*value) + " AS " + result.columns.back().internal;
@@ -36,12 +40,12 @@ Result<BoundQuery> Convert(Binder::Impl& binder, BoundQuery query, const std::ve
 
 }  // namespace
 
-Result<BoundQuery> Binder::BindForSink(const ast::Query& query, const std::vector<types::Column>& targets,
-                                       Position at) {
+Result<BoundQuery> Binder::BindForSink(const ast::Query& query,
+                                       const std::vector<types::Column>& targets, Position at) {
   ASSIGN_OR_RAISE(BoundQuery bound, BindQuery(query));
   if (bound.columns.size() != targets.size()) {
-    return InvalidAt(at, "query has another number of columns than its target, query=", bound.columns.size(),
-                     " target=", targets.size());
+    return InvalidAt(at, "query has another number of columns than its target, query=",
+                     bound.columns.size(), " target=", targets.size());
   }
   std::vector<SqlType> types;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -52,12 +56,13 @@ Result<BoundQuery> Binder::BindForSink(const ast::Query& query, const std::vecto
     }
     types.push_back(target);
   }
-  return Convert(*impl_, std::move(bound), types, CastMode::kSink, std::vector<Position>(types.size(), at));
+  return Convert(*impl_, std::move(bound), types, CastMode::kSink,
+                 std::vector<Position>(types.size(), at));
 }
 
-Result<BoundQuery> Binder::BindOverTable(const ast::ObjectName& table, const std::vector<types::Column>& targets,
-                                         const std::vector<std::pair<ast::Name, ast::ExprPtr>>& values,
-                                         const ast::Expr* where) {
+Result<BoundQuery> Binder::BindOverTable(
+    const ast::ObjectName& table, const std::vector<types::Column>& targets,
+    const std::vector<std::pair<ast::Name, ast::ExprPtr>>& values, const ast::Expr* where) {
   ast::Relation relation;
   relation.at = table.at;
   relation.names = table.parts;
@@ -72,7 +77,8 @@ Result<BoundQuery> Binder::BindOverTable(const ast::ObjectName& table, const std
     stored.kind = ast::ExprKind::kColumn;
     stored.at = table.at;
     stored.names = {target.name};
-    const auto changed = std::ranges::find(values, target.name, &std::pair<ast::Name, ast::ExprPtr>::first);
+    const auto changed =
+        std::ranges::find(values, target.name, &std::pair<ast::Name, ast::ExprPtr>::first);
     const ast::Expr& expr = changed == values.end() ? stored : *changed->second;
     ASSIGN_OR_RAISE(BoundPtr value, impl_->Expression(expr, context));
     const SqlType type = SqlType::FromColumn(*target.type);
@@ -81,8 +87,10 @@ Result<BoundQuery> Binder::BindOverTable(const ast::ObjectName& table, const std
                        " value=", value->type.ToString(), " type=", type.ToString());
     }
     ASSIGN_OR_RAISE(value, impl_->Cast(std::move(value), type, CastMode::kSink, expr.at));
-    result.columns.push_back({target.name, type.WithNullable(value->type.nullable), impl_->NextName()});
-    list += (list.empty() ? "" : ", ") + impl_->Typed(*value) + " AS " + result.columns.back().internal;
+    result.columns.push_back(
+        {target.name, type.WithNullable(value->type.nullable), impl_->NextName()});
+    list +=
+        (list.empty() ? "" : ", ") + impl_->Typed(*value) + " AS " + result.columns.back().internal;
   }
   result.sql = "SELECT " + list + " FROM " + from.sql;
   if (where != nullptr) {
@@ -124,9 +132,10 @@ Result<BoundQuery> Binder::Impl::Query(const ast::Query& query, Scope* outer, Fr
   return bound;
 }
 
-Result<BoundQuery> Binder::Impl::Body(const ast::Body& body, const std::vector<ast::SortKey>* order, Scope* outer,
-                                      Frame* frame) {
-  if (const auto* select = std::get_if<ast::Select>(&body.node)) return Select(*select, order, outer, frame);
+Result<BoundQuery> Binder::Impl::Body(const ast::Body& body, const std::vector<ast::SortKey>* order,
+                                      Scope* outer, Frame* frame) {
+  if (const auto* select = std::get_if<ast::Select>(&body.node))
+    return Select(*select, order, outer, frame);
   Result<BoundQuery> bound = BoundQuery{};
   if (const auto* operation = std::get_if<ast::SetOperation>(&body.node)) {
     bound = SetOperation(*operation, outer, frame);
@@ -148,21 +157,26 @@ namespace {
 
 std::string_view WordOf(ast::SetOperation::Op op) {
   switch (op) {
-    case ast::SetOperation::Op::kUnion: return "UNION";
-    case ast::SetOperation::Op::kIntersect: return "INTERSECT";
-    case ast::SetOperation::Op::kExcept: return "EXCEPT";
+    case ast::SetOperation::Op::kUnion:
+      return "UNION";
+    case ast::SetOperation::Op::kIntersect:
+      return "INTERSECT";
+    case ast::SetOperation::Op::kExcept:
+      return "EXCEPT";
   }
   return "";
 }
 
 }  // namespace
 
-Result<BoundQuery> Binder::Impl::SetOperation(const ast::SetOperation& operation, Scope* outer, Frame* frame) {
+Result<BoundQuery> Binder::Impl::SetOperation(const ast::SetOperation& operation, Scope* outer,
+                                              Frame* frame) {
   ASSIGN_OR_RAISE(BoundQuery left, Body(*operation.left, nullptr, outer, frame));
   ASSIGN_OR_RAISE(BoundQuery right, Body(*operation.right, nullptr, outer, frame));
   const std::string_view word = WordOf(operation.op);
   if (left.columns.size() != right.columns.size()) {
-    return InvalidAt(operation.at, word, " needs the same number of columns on both sides, left=", left.columns.size(),
+    return InvalidAt(operation.at, word,
+                     " needs the same number of columns on both sides, left=", left.columns.size(),
                      " right=", right.columns.size());
   }
   std::vector<SqlType> types;
@@ -170,7 +184,8 @@ Result<BoundQuery> Binder::Impl::SetOperation(const ast::SetOperation& operation
     const auto type = CommonType(left.columns[i].type, right.columns[i].type);
     if (!type) {
       return InvalidAt(operation.at, word, " has no common type, column=", i + 1,
-                       " left=", left.columns[i].type.ToString(), " right=", right.columns[i].type.ToString());
+                       " left=", left.columns[i].type.ToString(),
+                       " right=", right.columns[i].type.ToString());
     }
     types.push_back(*type);
   }
@@ -180,7 +195,8 @@ Result<BoundQuery> Binder::Impl::SetOperation(const ast::SetOperation& operation
   for (size_t i = 0; i < types.size(); ++i) {
     left.columns[i].type.nullable = left.columns[i].type.nullable || right.columns[i].type.nullable;
   }
-  left.sql = "(" + left.sql + ") " + std::string(word) + (operation.all ? " ALL (" : " (") + right.sql + ")";
+  left.sql = "(" + left.sql + ") " + std::string(word) + (operation.all ? " ALL (" : " (") +
+             right.sql + ")";
   return left;
 }
 
@@ -191,8 +207,8 @@ Result<BoundQuery> Binder::Impl::Values(const ast::Values& values, Scope* outer,
   std::vector<std::vector<BoundPtr>> columns(width);
   for (const auto& row : values.rows) {
     if (row.size() != width) {
-      return InvalidAt(row.empty() ? values.at : row.front()->at, "VALUES has rows of different length, first=", width,
-                       " this=", row.size());
+      return InvalidAt(row.empty() ? values.at : row.front()->at,
+                       "VALUES has rows of different length, first=", width, " this=", row.size());
     }
     for (size_t i = 0; i < width; ++i) {
       ASSIGN_OR_RAISE(BoundPtr value, Expression(*row[i], context));
@@ -219,11 +235,13 @@ Result<BoundQuery> Binder::Impl::Values(const ast::Values& values, Scope* outer,
 }
 
 // ORDER BY over a set operation or VALUES: columns of the result, by name or position.
-Result<std::string> Binder::Impl::OutputOrder(const BoundQuery& query, const std::vector<ast::SortKey>& order) {
+Result<std::string> Binder::Impl::OutputOrder(const BoundQuery& query,
+                                              const std::vector<ast::SortKey>& order) {
   Frame frame;
   Scope scope{.frame = &frame};
   for (const OutputColumn& column : query.columns) {
-    scope.columns.push_back({.name = column.name, .value = MakeColumn(column.internal, column.type)});
+    scope.columns.push_back(
+        {.name = column.name, .value = MakeColumn(column.internal, column.type)});
   }
   ExprContext context{.scope = &scope, .clause = "ORDER BY"};
   std::string text;
@@ -232,7 +250,8 @@ Result<std::string> Binder::Impl::OutputOrder(const BoundQuery& query, const std
     if (key.expr->kind == ast::ExprKind::kNumber && key.expr->number_kind == TokenKind::kInteger) {
       const size_t position = std::strtoull(key.expr->text.c_str(), nullptr, 10);
       if (position < 1 || position > query.columns.size()) {
-        return InvalidAt(key.expr->at, "ORDER BY position is not in the select list, position=", position);
+        return InvalidAt(key.expr->at,
+                         "ORDER BY position is not in the select list, position=", position);
       }
       sql = query.columns[position - 1].internal;
     } else {

@@ -49,11 +49,13 @@ class Grouping {
       return columns_.back().column;
     }
     if (expr->kind == BoundKind::kColumn) {
-      if (own_.contains(expr->text)) return InvalidAt(at, "expression uses a column that is not grouped");
+      if (own_.contains(expr->text))
+        return InvalidAt(at, "expression uses a column that is not grouped");
       return expr;
     }
     for (const std::string& name : expr->outer_columns) {
-      if (own_.contains(name) && !IsKey(name)) return InvalidAt(at, "subquery uses a column that is not grouped");
+      if (own_.contains(name) && !IsKey(name))
+        return InvalidAt(at, "subquery uses a column that is not grouped");
     }
     if (expr->args.empty()) return expr;
     auto copy = std::make_shared<Bound>(*expr);
@@ -68,13 +70,16 @@ class Grouping {
                   const std::vector<std::vector<size_t>>& grouping_sets) const {
     std::string list;
     for (const Output& output : columns_) {
-      list += (list.empty() ? "" : ", ") + binder_.Typed(*output.value) + " AS " + output.column->text;
+      list +=
+          (list.empty() ? "" : ", ") + binder_.Typed(*output.value) + " AS " + output.column->text;
     }
-    std::string sql = "SELECT " + (list.empty() ? "COUNT(*) AS " + binder_.NextName() : list) + from + where;
+    std::string sql =
+        "SELECT " + (list.empty() ? "COUNT(*) AS " + binder_.NextName() : list) + from + where;
     if (keys_ == 0 && grouping_sets.empty()) return sql;
     const auto key_list = [this](auto&& positions) {
       std::string text;
-      for (const size_t i : positions) text += (text.empty() ? "" : ", ") + binder_.Typed(*columns_[i].value);
+      for (const size_t i : positions)
+        text += (text.empty() ? "" : ", ") + binder_.Typed(*columns_[i].value);
       return text;
     };
     if (grouping_sets.empty()) {
@@ -83,7 +88,8 @@ class Grouping {
       return sql + " GROUP BY " + key_list(all);
     }
     std::string sets;
-    for (const auto& set : grouping_sets) sets += (sets.empty() ? "(" : ", (") + key_list(set) + ")";
+    for (const auto& set : grouping_sets)
+      sets += (sets.empty() ? "(" : ", (") + key_list(set) + ")";
     return sql + " GROUP BY GROUPING SETS (" + sets + ")";
   }
 
@@ -105,7 +111,8 @@ class Grouping {
 
 std::string NameOfItem(const ast::SelectItem& item, size_t position) {
   if (!item.alias.empty()) return item.alias;
-  if (item.expr->kind == ExprKind::kColumn || item.expr->kind == ExprKind::kField) return item.expr->names.back();
+  if (item.expr->kind == ExprKind::kColumn || item.expr->kind == ExprKind::kField)
+    return item.expr->names.back();
   return "EXPR$" + std::to_string(position);
 }
 
@@ -114,7 +121,8 @@ Status ExpandStar(const ast::Expr& star, const Scope& scope, std::vector<Item>* 
   for (const ScopeColumn& column : scope.columns) {
     const bool qualified = !star.names.empty();
     if (column.hidden || (column.merged && !qualified)) continue;
-    if (qualified && (column.qualifier.empty() || column.qualifier.back() != star.names.back())) continue;
+    if (qualified && (column.qualifier.empty() || column.qualifier.back() != star.names.back()))
+      continue;
     items->push_back({column.value, column.name, star.at});
   }
   if (items->size() > before) return Status::OK();
@@ -122,7 +130,8 @@ Status ExpandStar(const ast::Expr& star, const Scope& scope, std::vector<Item>* 
                             : InvalidAt(star.at, "table is not in FROM, name=", star.names.back());
 }
 
-Result<std::vector<Item>> BindItems(Binder::Impl& binder, const ast::Select& select, ExprContext& context) {
+Result<std::vector<Item>> BindItems(Binder::Impl& binder, const ast::Select& select,
+                                    ExprContext& context) {
   std::vector<Item> items;
   for (const ast::SelectItem& item : select.items) {
     if (item.expr->kind == ExprKind::kStar) {
@@ -135,7 +144,8 @@ Result<std::vector<Item>> BindItems(Binder::Impl& binder, const ast::Select& sel
   return items;
 }
 
-Result<std::vector<OrderKey>> BindOrder(Binder::Impl& binder, const std::vector<ast::SortKey>& order,
+Result<std::vector<OrderKey>> BindOrder(Binder::Impl& binder,
+                                        const std::vector<ast::SortKey>& order,
                                         const std::vector<Item>& items, const ast::Select& select,
                                         ExprContext context) {
   std::map<std::string, BoundPtr> aliases;
@@ -153,7 +163,8 @@ Result<std::vector<OrderKey>> BindOrder(Binder::Impl& binder, const std::vector<
     if (key.expr->kind == ExprKind::kNumber && key.expr->number_kind == TokenKind::kInteger) {
       const size_t position = std::strtoull(key.expr->text.c_str(), nullptr, 10);
       if (position < 1 || position > items.size()) {
-        return InvalidAt(key.expr->at, "ORDER BY position is not in the select list, position=", position);
+        return InvalidAt(key.expr->at,
+                         "ORDER BY position is not in the select list, position=", position);
       }
       bound.item = position - 1;
     } else {
@@ -163,7 +174,8 @@ Result<std::vector<OrderKey>> BindOrder(Binder::Impl& binder, const std::vector<
       }
     }
     if (select.distinct && !bound.item) {
-      return InvalidAt(key.expr->at, "ORDER BY of SELECT DISTINCT needs columns of the select list");
+      return InvalidAt(key.expr->at,
+                       "ORDER BY of SELECT DISTINCT needs columns of the select list");
     }
     keys.push_back(std::move(bound));
   }
@@ -171,7 +183,8 @@ Result<std::vector<OrderKey>> BindOrder(Binder::Impl& binder, const std::vector<
 }
 
 Status CheckGroupKey(const ast::Expr& expr, const Bound& key) {
-  if (ContainsAggregate(key) || key.window) return InvalidAt(expr.at, "GROUP BY cannot hold an aggregate");
+  if (ContainsAggregate(key) || key.window)
+    return InvalidAt(expr.at, "GROUP BY cannot hold an aggregate");
   if (key.kind == BoundKind::kLiteral)
     return InvalidAt(expr.at, "GROUP BY takes expressions, not positions or constants");
   return Status::OK();
@@ -179,7 +192,8 @@ Status CheckGroupKey(const ast::Expr& expr, const Bound& key) {
 
 }  // namespace
 
-Result<BoundQuery> Binder::Impl::Select(const ast::Select& select, const std::vector<ast::SortKey>* order, Scope* outer,
+Result<BoundQuery> Binder::Impl::Select(const ast::Select& select,
+                                        const std::vector<ast::SortKey>* order, Scope* outer,
                                         Frame* frame) {
   BoundRelation relation;
   if (select.from != nullptr) {
@@ -197,11 +211,12 @@ Result<BoundQuery> Binder::Impl::Select(const ast::Select& select, const std::ve
   // A window in GROUP BY becomes two columns of the relation, by which it is then grouped.
   size_t window_position = 0;
   context.clause = "GROUP BY";
-  ASSIGN_OR_RAISE(std::optional<GroupWindow> window, FindGroupWindow(select, context, &window_position));
+  ASSIGN_OR_RAISE(std::optional<GroupWindow> window,
+                  FindGroupWindow(select, context, &window_position));
   if (window) {
     const Position at = select.group_by[window_position]->at;
-    ASSIGN_OR_RAISE(WindowColumns columns,
-                    AddWindow(window->kind, window->time, window->intervals_ms, at, relation, where));
+    ASSIGN_OR_RAISE(WindowColumns columns, AddWindow(window->kind, window->time,
+                                                     window->intervals_ms, at, relation, where));
     window->start = columns.start;
     window->end = columns.end;
     relation.sql = std::move(columns.sql);
@@ -227,7 +242,8 @@ Result<BoundQuery> Binder::Impl::Select(const ast::Select& select, const std::ve
   std::string from = relation.sql.empty() ? "" : " FROM " + relation.sql;
   bool aggregated = select.grouped || having != nullptr;
   for (const Item& item : items) aggregated = aggregated || ContainsAggregate(*item.value);
-  for (const OrderKey& key : keys) aggregated = aggregated || (key.value != nullptr && ContainsAggregate(*key.value));
+  for (const OrderKey& key : keys)
+    aggregated = aggregated || (key.value != nullptr && ContainsAggregate(*key.value));
   if (aggregated) {
     Grouping grouping(*this, scope);
     ExprContext key_context{.scope = &scope, .clause = "GROUP BY"};
@@ -240,7 +256,8 @@ Result<BoundQuery> Binder::Impl::Select(const ast::Select& select, const std::ve
       ASSIGN_OR_RAISE(BoundPtr key, Expression(*select.group_by[i], key_context));
       RETURN_NOT_OK(CheckGroupKey(*select.group_by[i], *key));
       const bool missing = std::ranges::any_of(
-          select.grouping_sets, [i](const std::vector<size_t>& set) { return std::ranges::find(set, i) == set.end(); });
+          select.grouping_sets,
+          [i](const std::vector<size_t>& set) { return std::ranges::find(set, i) == set.end(); });
       grouping.AddKey(std::move(key), missing);
     }
     for (Item& item : items) {
@@ -262,7 +279,8 @@ Result<BoundQuery> Binder::Impl::Select(const ast::Select& select, const std::ve
   for (const Item& item : items) {
     SqlType type = item.value->type;
     bound.columns.push_back({item.name, type, NextName()});
-    list += (list.empty() ? "" : ", ") + Typed(*item.value) + " AS " + bound.columns.back().internal;
+    list +=
+        (list.empty() ? "" : ", ") + Typed(*item.value) + " AS " + bound.columns.back().internal;
   }
   bound.sql = std::string("SELECT ") + (select.distinct ? "DISTINCT " : "") + list + from + where;
   std::string sorted;

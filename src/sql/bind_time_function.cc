@@ -7,7 +7,9 @@ namespace sluice::sql {
 
 namespace {
 
-bool IsDateOrTimestamp(const SqlType& type) { return type.kind == SqlKind::kDate || type.is_timestamp(); }
+bool IsDateOrTimestamp(const SqlType& type) {
+  return type.kind == SqlKind::kDate || type.is_timestamp();
+}
 
 struct Part {
   std::string_view unit;
@@ -37,8 +39,9 @@ constexpr Part kParts[] = {
 
 // Functions that are EXTRACT of one unit.
 constexpr std::pair<std::string_view, std::string_view> kExtractors[] = {
-    {"YEAR", "YEAR"},      {"QUARTER", "QUARTER"}, {"MONTH", "MONTH"}, {"WEEK", "WEEK"},     {"DAYOFYEAR", "DOY"},
-    {"DAYOFMONTH", "DAY"}, {"DAYOFWEEK", "DOW"},   {"HOUR", "HOUR"},   {"MINUTE", "MINUTE"}, {"SECOND", "SECOND"},
+    {"YEAR", "YEAR"},     {"QUARTER", "QUARTER"}, {"MONTH", "MONTH"},   {"WEEK", "WEEK"},
+    {"DAYOFYEAR", "DOY"}, {"DAYOFMONTH", "DAY"},  {"DAYOFWEEK", "DOW"}, {"HOUR", "HOUR"},
+    {"MINUTE", "MINUTE"}, {"SECOND", "SECOND"},
 };
 
 constexpr std::string_view kDefaultPattern = "yyyy-MM-dd HH:mm:ss";
@@ -46,9 +49,11 @@ constexpr std::string_view kDefaultPattern = "yyyy-MM-dd HH:mm:ss";
 }  // namespace
 
 Result<BoundPtr> Binder::Impl::Extract(const std::string& unit, BoundPtr time, Position at) {
-  if (time->type.is_text()) return InvalidAt(at, "EXTRACT needs a date or time, type=", time->type.ToString());
+  if (time->type.is_text())
+    return InvalidAt(at, "EXTRACT needs a date or time, type=", time->type.ToString());
   if (time->type.kind == SqlKind::kIntervalSecond || time->type.kind == SqlKind::kIntervalMonth) {
-    return ErrorAt(ErrorCode::kUnsupportedVersion, at, "EXTRACT of an INTERVAL is not supported yet");
+    return ErrorAt(ErrorCode::kUnsupportedVersion, at,
+                   "EXTRACT of an INTERVAL is not supported yet");
   }
   const auto part = std::ranges::find(kParts, unit, &Part::unit);
   if (part == std::end(kParts)) return InvalidAt(at, "EXTRACT has no such unit, unit=", unit);
@@ -59,28 +64,33 @@ Result<BoundPtr> Binder::Impl::Extract(const std::string& unit, BoundPtr time, P
   } else {
     return InvalidAt(at, "EXTRACT needs a date or time, type=", time->type.ToString());
   }
-  return MakeCall("EXTRACT", SqlType::Of(SqlKind::kBigInt), "CAST(" + std::string(part->text) + " AS BIGINT)",
-                  {std::move(time)});
+  return MakeCall("EXTRACT", SqlType::Of(SqlKind::kBigInt),
+                  "CAST(" + std::string(part->text) + " AS BIGINT)", {std::move(time)});
 }
 
 // FLOOR(t TO unit), CEIL(t TO unit): weeks begin on Sunday.
 Result<BoundPtr> Binder::Impl::FloorTo(const ast::Expr& call, BoundPtr time) {
   if (!IsDateOrTimestamp(time->type))
-    return InvalidAt(call.at, call.name, " needs a date or timestamp, type=", time->type.ToString());
+    return InvalidAt(call.at, call.name,
+                     " needs a date or timestamp, type=", time->type.ToString());
   const SqlType type = time->type;
   std::string unit = call.text;
-  std::ranges::transform(unit, unit.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::string_view kUnits[] = {"year",   "quarter", "month",       "week",   "day",     "hour",
-                                         "minute", "second",  "millisecond", "decade", "century", "millennium"};
+  std::ranges::transform(unit, unit.begin(),
+                         [](char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr std::string_view kUnits[] = {"year",        "quarter", "month",   "week",
+                                         "day",         "hour",    "minute",  "second",
+                                         "millisecond", "decade",  "century", "millennium"};
   if (std::ranges::find(kUnits, unit) == std::end(kUnits))
     return InvalidAt(call.at, call.name, " has no such unit, unit=", call.text);
-  ASSIGN_OR_RAISE(BoundPtr at, Widen(std::move(time), SqlType::Timestamp(6, type.nullable), call.at));
-  const std::string floor = unit == "week" ? "(date_trunc('week', $1 + INTERVAL 1 DAY) - INTERVAL 1 DAY)"
-                                           : "CAST(date_trunc('" + unit + "', $1) AS TIMESTAMP)";
+  ASSIGN_OR_RAISE(BoundPtr at,
+                  Widen(std::move(time), SqlType::Timestamp(6, type.nullable), call.at));
+  const std::string floor = unit == "week"
+                                ? "(date_trunc('week', $1 + INTERVAL 1 DAY) - INTERVAL 1 DAY)"
+                                : "CAST(date_trunc('" + unit + "', $1) AS TIMESTAMP)";
   const std::string step = unit == "quarter" ? "3 MONTH" : "1 " + unit;
-  const std::string text = call.name == "FLOOR TO"
-                               ? floor
-                               : "CASE WHEN " + floor + " = $1 THEN $1 ELSE " + floor + " + INTERVAL " + step + " END";
+  const std::string text = call.name == "FLOOR TO" ? floor
+                                                   : "CASE WHEN " + floor + " = $1 THEN $1 ELSE " +
+                                                         floor + " + INTERVAL " + step + " END";
   BoundPtr bound = MakeCall(call.name, SqlType::Timestamp(6), text, {std::move(at)});
   return Widen(std::move(bound), type.WithNullable(bound->type.nullable), call.at);
 }
@@ -89,28 +99,36 @@ Result<BoundPtr> Binder::Impl::FloorTo(const ast::Expr& call, BoundPtr time) {
 Result<BoundPtr> Binder::Impl::TimestampDiff(const ast::Expr& call, std::vector<BoundPtr>& args) {
   for (BoundPtr& arg : args) {
     if (!IsDateOrTimestamp(arg->type) && !arg->is_null_literal()) {
-      return InvalidAt(call.at, "TIMESTAMPDIFF needs dates or timestamps, type=", arg->type.ToString());
+      return InvalidAt(call.at,
+                       "TIMESTAMPDIFF needs dates or timestamps, type=", arg->type.ToString());
     }
     ASSIGN_OR_RAISE(arg, Widen(std::move(arg), SqlType::Timestamp(6, arg->type.nullable), call.at));
   }
-  return MakeCall(call.name, SqlType::Of(SqlKind::kInteger), "CAST(datesub('" + call.text + "', $1, $2) AS INTEGER)",
-                  args);
+  return MakeCall(call.name, SqlType::Of(SqlKind::kInteger),
+                  "CAST(datesub('" + call.text + "', $1, $2) AS INTEGER)", args);
 }
 
 Result<BoundPtr> Binder::Impl::TimestampAdd(const ast::Expr& call, std::vector<BoundPtr>& args) {
   if (!args[0]->type.is_integer())
     return InvalidAt(call.at, "TIMESTAMPADD needs a whole number, type=", args[0]->type.ToString());
-  constexpr std::pair<std::string_view, int64_t> kMonths[] = {{"YEAR", 12}, {"QUARTER", 3}, {"MONTH", 1}};
-  constexpr std::pair<std::string_view, int64_t> kMillis[] = {
-      {"WEEK", 604800000}, {"DAY", 86400000}, {"HOUR", 3600000}, {"MINUTE", 60000}, {"SECOND", 1000}};
+  constexpr std::pair<std::string_view, int64_t> kMonths[] = {
+      {"YEAR", 12}, {"QUARTER", 3}, {"MONTH", 1}};
+  constexpr std::pair<std::string_view, int64_t> kMillis[] = {{"WEEK", 604800000},
+                                                              {"DAY", 86400000},
+                                                              {"HOUR", 3600000},
+                                                              {"MINUTE", 60000},
+                                                              {"SECOND", 1000}};
   const auto amount = [&](SqlKind kind, int64_t size) {
-    return MakeCall("INTERVAL", SqlType::Of(kind), "(CAST($1 AS BIGINT) * " + std::to_string(size) + ")", {args[0]});
+    return MakeCall("INTERVAL", SqlType::Of(kind),
+                    "(CAST($1 AS BIGINT) * " + std::to_string(size) + ")", {args[0]});
   };
   for (const auto& [unit, size] : kMonths) {
-    if (unit == call.text) return AddMonths(args[1], amount(SqlKind::kIntervalMonth, size), false, call.at);
+    if (unit == call.text)
+      return AddMonths(args[1], amount(SqlKind::kIntervalMonth, size), false, call.at);
   }
   for (const auto& [unit, size] : kMillis) {
-    if (unit == call.text) return AddMillis(args[1], amount(SqlKind::kIntervalSecond, size), false, call.at);
+    if (unit == call.text)
+      return AddMillis(args[1], amount(SqlKind::kIntervalSecond, size), false, call.at);
   }
   return InvalidAt(call.at, "TIMESTAMPADD has no such unit, unit=", call.text);
 }
@@ -128,7 +146,8 @@ Result<BoundPtr> Binder::Impl::Now(const std::string& name) {
   return now;
 }
 
-Result<BoundPtr> Binder::Impl::TimeFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched) {
+Result<BoundPtr> Binder::Impl::TimeFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                            bool* matched) {
   const std::string& name = call.name;
   const size_t count = args.size();
   for (const auto& [function, unit] : kExtractors) {
@@ -138,64 +157,75 @@ Result<BoundPtr> Binder::Impl::TimeFunction(const ast::Expr& call, std::vector<B
   if (name == "FLOOR TO" || name == "CEIL TO") return FloorTo(call, args[0]);
   if (name == "TIMESTAMPDIFF") return TimestampDiff(call, args);
   if (name == "TIMESTAMPADD") return TimestampAdd(call, args);
-  if (count == 0 &&
-      (name == "CURRENT_TIMESTAMP" || name == "LOCALTIMESTAMP" || name == "CURRENT_DATE" || name == "CURRENT_TIME" ||
-       name == "LOCALTIME" || name == "NOW" || name == "CURRENT_ROW_TIMESTAMP")) {
+  if (count == 0 && (name == "CURRENT_TIMESTAMP" || name == "LOCALTIMESTAMP" ||
+                     name == "CURRENT_DATE" || name == "CURRENT_TIME" || name == "LOCALTIME" ||
+                     name == "NOW" || name == "CURRENT_ROW_TIMESTAMP")) {
     return Now(name);
   }
   if (count == 0 && (name == "CURRENT_DATABASE" || name == "CURRENT_CATALOG")) {
-    return Cast(MakeString(name == "CURRENT_DATABASE" ? context_.database : context_.catalog), SqlType::String(false),
-                CastMode::kCast, call.at);
+    return Cast(MakeString(name == "CURRENT_DATABASE" ? context_.database : context_.catalog),
+                SqlType::String(false), CastMode::kCast, call.at);
   }
   const auto all_text = [&args] {
-    return std::ranges::all_of(args, [](const BoundPtr& arg) { return arg->type.is_text() || arg->is_null_literal(); });
+    return std::ranges::all_of(
+        args, [](const BoundPtr& arg) { return arg->type.is_text() || arg->is_null_literal(); });
   };
-  const auto bad = [&] { return InvalidAt(call.at, "function does not take these arguments, name=", name); };
+  const auto bad = [&] {
+    return InvalidAt(call.at, "function does not take these arguments, name=", name);
+  };
   const BoundPtr pattern = count == 2 ? args[1] : MakeString(kDefaultPattern);
   if (name == "DATE_FORMAT") {
     if (count != 2 || !args[1]->type.is_text()) return bad();
     if (!IsDateOrTimestamp(args[0]->type) && !args[0]->type.is_text()) return bad();
-    ASSIGN_OR_RAISE(args[0], Widen(args[0], SqlType::Timestamp(6, args[0]->type.nullable), call.at));
+    ASSIGN_OR_RAISE(args[0],
+                    Widen(args[0], SqlType::Timestamp(6, args[0]->type.nullable), call.at));
     return MakeTyped(name, SqlType::String(), "flink_date_format($1, $2)", args);
   }
   if (name == "TO_DATE" && (count == 1 || count == 2)) {
     if (!all_text()) return bad();
     const BoundPtr date = count == 2 ? args[1] : MakeString("yyyy-MM-dd");
-    return MakeTyped(name, SqlType::Of(SqlKind::kDate), "CAST(flink_parse_pattern($1, $2) AS DATE)", {args[0], date});
+    return MakeTyped(name, SqlType::Of(SqlKind::kDate), "CAST(flink_parse_pattern($1, $2) AS DATE)",
+                     {args[0], date});
   }
   if (name == "TO_TIMESTAMP" && (count == 1 || count == 2)) {
     if (!all_text()) return bad();
     if (count == 1)
-      return MakeTyped(name, SqlType::Timestamp(3), "flink_cut(flink_try_text_to_timestamp($1), 3)", args);
-    return MakeTyped(name, SqlType::Timestamp(3), "flink_cut(flink_parse_pattern($1, $2), 3)", args);
+      return MakeTyped(name, SqlType::Timestamp(3), "flink_cut(flink_try_text_to_timestamp($1), 3)",
+                       args);
+    return MakeTyped(name, SqlType::Timestamp(3), "flink_cut(flink_parse_pattern($1, $2), 3)",
+                     args);
   }
   if (name == "TO_TIMESTAMP_LTZ" && (count == 1 || count == 2) && args[0]->type.is_numeric()) {
     const std::string digits = count == 2 ? args[1]->constant.value_or("") : "3";
     if (digits != "0" && digits != "3")
       return InvalidAt(call.at, "TO_TIMESTAMP_LTZ needs precision 0 (seconds) or 3 (milliseconds)");
-    const std::string text =
-        digits == "0" ? "make_timestamp(CAST($1 AS BIGINT) * 1000000)" : "make_timestamp(CAST($1 AS BIGINT) * 1000)";
+    const std::string text = digits == "0" ? "make_timestamp(CAST($1 AS BIGINT) * 1000000)"
+                                           : "make_timestamp(CAST($1 AS BIGINT) * 1000)";
     return MakeTyped(name, SqlType::TimestampLtz(3), text, {args[0]});
   }
   if (name == "FROM_UNIXTIME" && (count == 1 || count == 2)) {
     if (!args[0]->type.is_integer() || !pattern->type.is_text()) return bad();
-    BoundPtr instant =
-        MakeTyped(name, SqlType::TimestampLtz(6), "make_timestamp(CAST($1 AS BIGINT) * 1000000)", {args[0]});
+    BoundPtr instant = MakeTyped(name, SqlType::TimestampLtz(6),
+                                 "make_timestamp(CAST($1 AS BIGINT) * 1000000)", {args[0]});
     ASSIGN_OR_RAISE(BoundPtr local, Widen(std::move(instant), SqlType::Timestamp(6), call.at));
-    return MakeTyped(name, SqlType::String(), "flink_date_format($1, $2)", {std::move(local), pattern});
+    return MakeTyped(name, SqlType::String(), "flink_date_format($1, $2)",
+                     {std::move(local), pattern});
   }
   if (name == "UNIX_TIMESTAMP" && count <= 2) {
     if (count == 0) return MakeInteger(context_.now_ms / 1000);
     if (!all_text()) return bad();
-    BoundPtr local = MakeTyped(name, SqlType::Timestamp(6), "flink_parse_pattern($1, $2)", {args[0], pattern});
+    BoundPtr local =
+        MakeTyped(name, SqlType::Timestamp(6), "flink_parse_pattern($1, $2)", {args[0], pattern});
     ASSIGN_OR_RAISE(BoundPtr instant, Widen(std::move(local), SqlType::TimestampLtz(6), call.at));
-    return MakeTyped(name, SqlType::Of(SqlKind::kBigInt, AnyNullable(args)), "CAST(floor(epoch($1)) AS BIGINT)",
-                     {std::move(instant)});
+    return MakeTyped(name, SqlType::Of(SqlKind::kBigInt, AnyNullable(args)),
+                     "CAST(floor(epoch($1)) AS BIGINT)", {std::move(instant)});
   }
   if (name == "CONVERT_TZ" && count == 3) {
     if (!all_text()) return bad();
-    return MakeTyped(name, SqlType::String(),
-                     "flink_timestamp_text(timezone($3, timezone($2, flink_try_text_to_timestamp($1))), 0)", args);
+    return MakeTyped(
+        name, SqlType::String(),
+        "flink_timestamp_text(timezone($3, timezone($2, flink_try_text_to_timestamp($1))), 0)",
+        args);
   }
   *matched = false;
   return nullptr;

@@ -17,11 +17,11 @@ struct BindContext {
   TableCatalog* tables = nullptr;
   std::string catalog;
   std::string database;
-  std::set<std::string> catalogs;                   ///< Names under which the cluster is known.
+  std::set<std::string> catalogs;  ///< Names under which the cluster is known.
   std::map<types::TablePath, ViewInfo> temporary_views;
   std::string time_zone = "UTC";
-  int64_t now_ms = 0;                               ///< CURRENT_TIMESTAMP of the whole statement.
-  std::function<int64_t()> next_scan;               ///< A number for the next scan.
+  int64_t now_ms = 0;                  ///< CURRENT_TIMESTAMP of the whole statement.
+  std::function<int64_t()> next_scan;  ///< A number for the next scan.
   /// Milliseconds since 1970 of constant SQL that gives a TIMESTAMP in UTC; for AS OF.
   std::function<Result<int64_t>(const std::string&)> evaluate_time;
 };
@@ -36,11 +36,11 @@ struct OutputColumn {
 struct ScanUse {
   int64_t id = 0;
   TableRef ref;
-  std::vector<SourceColumn> source;     ///< Columns of the table.
-  std::vector<std::string> internals;   ///< Their names in the generated SQL.
+  std::vector<SourceColumn> source;    ///< Columns of the table.
+  std::vector<std::string> internals;  ///< Their names in the generated SQL.
   std::vector<SqlType> types;
   std::vector<Predicate> predicates;
-  std::set<int> used;                   ///< Columns that the statement names.
+  std::set<int> used;  ///< Columns that the statement names.
 };
 
 /// A query for the engine.
@@ -49,7 +49,8 @@ struct BoundQuery {
   std::vector<OutputColumn> columns;
 };
 
-/// Where a table was named in the statement's own text, and its full name; for the expanded text of views.
+/// Where a table was named in the statement's own text, and its full name; for the expanded text of
+/// views.
 struct TableMention {
   size_t begin = 0;
   size_t end = 0;
@@ -62,7 +63,8 @@ struct ResolvedName {
   TableRef ref;
 };
 
-/// Gives names meaning and expressions types, by Flink's rules, and writes the SQL of the query engine.
+/// Gives names meaning and expressions types, by Flink's rules, and writes the SQL of the query
+/// engine.
 ///
 /// One binder per statement.
 class Binder {
@@ -73,10 +75,14 @@ class Binder {
   Result<BoundQuery> BindQuery(const ast::Query& query);
   /// The query converted to column types as INSERT does: one per target, in order.
   /// Errors: another number of columns, a column that needs a CAST.
-  Result<BoundQuery> BindForSink(const ast::Query& query, const std::vector<types::Column>& targets, Position at);
-  /// SELECT of expressions over one table, for UPDATE and DELETE: `values` by column name, the other columns as stored.
-  Result<BoundQuery> BindOverTable(const ast::ObjectName& table, const std::vector<types::Column>& targets,
-                                   const std::vector<std::pair<ast::Name, ast::ExprPtr>>& values, const ast::Expr* where);
+  Result<BoundQuery> BindForSink(const ast::Query& query, const std::vector<types::Column>& targets,
+                                 Position at);
+  /// SELECT of expressions over one table, for UPDATE and DELETE: `values` by column name, the
+  /// other columns as stored.
+  Result<BoundQuery> BindOverTable(const ast::ObjectName& table,
+                                   const std::vector<types::Column>& targets,
+                                   const std::vector<std::pair<ast::Name, ast::ExprPtr>>& values,
+                                   const ast::Expr* where);
 
   Result<ResolvedName> Resolve(const std::vector<ast::Name>& parts, Position at) const;
 

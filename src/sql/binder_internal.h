@@ -20,9 +20,10 @@ struct ScopeColumn {
   std::vector<std::string> qualifier;  ///< Alias, or catalog, database, table.
   std::string name;
   BoundPtr value;
-  bool hidden = false;   ///< Not part of `*`.
-  bool merged = false;   ///< The side of USING that gave way: named only with its qualifier.
-  int scan = -1;         ///< Scan that the value is a column of, when conditions on it may go into the scan.
+  bool hidden = false;  ///< Not part of `*`.
+  bool merged = false;  ///< The side of USING that gave way: named only with its qualifier.
+  int scan =
+      -1;  ///< Scan that the value is a column of, when conditions on it may go into the scan.
   int scan_column = -1;
 };
 
@@ -51,10 +52,11 @@ struct GroupWindow {
 struct ExprContext {
   Scope* scope = nullptr;
   std::string_view clause = "expression";
-  bool aggregates = false;          ///< Aggregates and OVER are allowed.
+  bool aggregates = false;  ///< Aggregates and OVER are allowed.
   bool in_aggregate = false;
-  bool grouped = false;             ///< There is a GROUP BY; without it aggregates of no rows are NULL.
-  const std::map<std::string, BoundPtr>* aliases = nullptr;  ///< ORDER BY: names of the select list come first.
+  bool grouped = false;  ///< There is a GROUP BY; without it aggregates of no rows are NULL.
+  const std::map<std::string, BoundPtr>* aliases =
+      nullptr;  ///< ORDER BY: names of the select list come first.
   const GroupWindow* window = nullptr;
   const std::map<std::string, ast::WindowSpec>* windows = nullptr;
 };
@@ -72,15 +74,16 @@ class Binder::Impl {
 
   // bind_query.cc
   Result<BoundQuery> Query(const ast::Query& query, Scope* outer, Frame* frame);
-  Result<BoundQuery> Body(const ast::Body& body, const std::vector<ast::SortKey>* order, Scope* outer, Frame* frame);
+  Result<BoundQuery> Body(const ast::Body& body, const std::vector<ast::SortKey>* order,
+                          Scope* outer, Frame* frame);
   Result<BoundQuery> SetOperation(const ast::SetOperation& operation, Scope* outer, Frame* frame);
   Result<BoundQuery> Values(const ast::Values& values, Scope* outer, Frame* frame);
   Result<std::string> OutputOrder(const BoundQuery& query, const std::vector<ast::SortKey>& order);
   Result<std::string> Limits(const ast::Query& query);
 
   // bind_select.cc
-  Result<BoundQuery> Select(const ast::Select& select, const std::vector<ast::SortKey>* order, Scope* outer,
-                            Frame* frame);
+  Result<BoundQuery> Select(const ast::Select& select, const std::vector<ast::SortKey>* order,
+                            Scope* outer, Frame* frame);
 
   // bind_from.cc
   Result<BoundRelation> From(const ast::Relation& relation, Scope* outer, Frame* frame);
@@ -93,18 +96,21 @@ class Binder::Impl {
   Result<BoundRelation> WindowFunction(const ast::Relation& relation, Scope* outer, Frame* frame);
   Status ApplyAlias(const ast::Relation& relation, BoundRelation* bound);
   Status TimeTravel(const ast::Relation& relation, TableRef* ref);
-  Status MergeUsing(const std::vector<ast::Name>& names, Position at, ast::JoinKind kind, const BoundRelation& left,
-                    const BoundRelation& right, std::vector<ScopeColumn>* columns, std::string* on);
+  Status MergeUsing(const std::vector<ast::Name>& names, Position at, ast::JoinKind kind,
+                    const BoundRelation& left, const BoundRelation& right,
+                    std::vector<ScopeColumn>* columns, std::string* on);
   Result<ResolvedName> Resolve(const std::vector<ast::Name>& parts, Position at) const;
   void PushPredicates(const BoundPtr& condition, const std::vector<ScopeColumn>& columns);
 
   // bind_window.cc
-  Result<WindowColumns> AddWindow(const std::string& kind, const BoundPtr& time, const std::vector<int64_t>& intervals_ms,
-                                  Position at, const BoundRelation& input, const std::string& where);
-  Result<std::vector<int64_t>> WindowIntervals(const std::string& kind, const std::vector<ast::ExprPtr>& arguments,
+  Result<WindowColumns> AddWindow(const std::string& kind, const BoundPtr& time,
+                                  const std::vector<int64_t>& intervals_ms, Position at,
+                                  const BoundRelation& input, const std::string& where);
+  Result<std::vector<int64_t>> WindowIntervals(const std::string& kind,
+                                               const std::vector<ast::ExprPtr>& arguments,
                                                size_t from, Position at, ExprContext& context);
-  Result<std::optional<GroupWindow>> FindGroupWindow(const ast::Select& select, ExprContext& context,
-                                                     size_t* position);
+  Result<std::optional<GroupWindow>> FindGroupWindow(const ast::Select& select,
+                                                     ExprContext& context, size_t* position);
   Result<BoundPtr> WindowProperty(const ast::Expr& call, ExprContext& context);
 
   // bind_expression.cc
@@ -119,7 +125,8 @@ class Binder::Impl {
   Result<BoundPtr> Collection(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> IndexOf(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Field(BoundPtr row, const std::string& name, Position at);
-  Result<std::vector<BoundPtr>> Arguments(const std::vector<ast::ExprPtr>& args, ExprContext& context);
+  Result<std::vector<BoundPtr>> Arguments(const std::vector<ast::ExprPtr>& args,
+                                          ExprContext& context);
 
   // bind_operator.cc
   Result<BoundPtr> Operator(const ast::Expr& call, std::vector<BoundPtr> args, bool* matched);
@@ -135,9 +142,12 @@ class Binder::Impl {
   // bind_function.cc, bind_time_function.cc
   Result<BoundPtr> Call(const ast::Expr& call, ExprContext& context);
   Result<BoundPtr> Function(const ast::Expr& call, std::vector<BoundPtr> args);
-  Result<BoundPtr> NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
-  Result<BoundPtr> ConditionalFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
-  Result<BoundPtr> CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
+  Result<BoundPtr> NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                   bool* matched);
+  Result<BoundPtr> ConditionalFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                       bool* matched);
+  Result<BoundPtr> CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                      bool* matched);
   Result<BoundPtr> TimeFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
   Result<BoundPtr> Extract(const std::string& unit, BoundPtr time, Position at);
   Result<BoundPtr> FloorTo(const ast::Expr& call, BoundPtr time);
@@ -147,9 +157,11 @@ class Binder::Impl {
 
   // bind_aggregate.cc
   Result<BoundPtr> Aggregate(const ast::Expr& call, ExprContext& context);
-  Result<BoundPtr> Variance(const std::string& name, const Bound& call, BoundPtr value, Position at);
+  Result<BoundPtr> Variance(const std::string& name, const Bound& call, BoundPtr value,
+                            Position at);
   Result<BoundPtr> Over(const ast::Expr& call, ExprContext& context);
-  Result<std::string> WindowText(const ast::WindowSpec& window, ExprContext& context, std::vector<BoundPtr>* args);
+  Result<std::string> WindowText(const ast::WindowSpec& window, ExprContext& context,
+                                 std::vector<BoundPtr>* args);
 
   // Shared.
   Result<BoundPtr> Cast(BoundPtr value, const SqlType& to, CastMode mode, Position at) {

@@ -26,7 +26,8 @@ void Fill(const Bound& expr, std::string* out) {
       ++i;
     } else if (text[i] == '$' && i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9') {
       size_t index = 0;
-      const auto [end, error] = std::from_chars(text.data() + i + 1, text.data() + text.size(), index);
+      const auto [end, error] =
+          std::from_chars(text.data() + i + 1, text.data() + text.size(), index);
       CHECK(error == std::errc() && index >= 1 && index <= expr.args.size());
       EmitTo(*expr.args[index - 1], out);
       i = static_cast<size_t>(end - text.data()) - 1;
@@ -58,8 +59,8 @@ std::string Emit(const Bound& expr) {
 
 bool SameExpression(const Bound& a, const Bound& b) {
   if (&a == &b) return true;
-  if (a.kind != b.kind || a.text != b.text || a.args.size() != b.args.size() || a.distinct != b.distinct ||
-      (a.filter == nullptr) != (b.filter == nullptr)) {
+  if (a.kind != b.kind || a.text != b.text || a.args.size() != b.args.size() ||
+      a.distinct != b.distinct || (a.filter == nullptr) != (b.filter == nullptr)) {
     return false;
   }
   if (a.filter != nullptr && !SameExpression(*a.filter, *b.filter)) return false;
@@ -69,7 +70,8 @@ bool SameExpression(const Bound& a, const Bound& b) {
 
 bool ContainsAggregate(const Bound& expr) {
   return expr.kind == BoundKind::kAggregate ||
-         std::ranges::any_of(expr.args, [](const BoundPtr& arg) { return ContainsAggregate(*arg); });
+         std::ranges::any_of(expr.args,
+                             [](const BoundPtr& arg) { return ContainsAggregate(*arg); });
 }
 
 std::string QuoteString(std::string_view text) {
@@ -116,12 +118,14 @@ BoundPtr MakeNull() {
 }
 
 BoundPtr MakeString(std::string_view text) {
-  const auto characters = std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; });
+  const auto characters =
+      std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; });
   // A NUL cannot stand in a statement's text.
-  std::string sql =
-      text.find('\0') == std::string_view::npos ? QuoteString(text) : "decode(from_hex('" + ToHex(text) + "'))";
-  return MakeLiteral(SqlType::Char(static_cast<int32_t>(characters)), "CAST(" + sql + " AS VARCHAR)",
-                     std::string(text));
+  std::string sql = text.find('\0') == std::string_view::npos
+                        ? QuoteString(text)
+                        : "decode(from_hex('" + ToHex(text) + "'))";
+  return MakeLiteral(SqlType::Char(static_cast<int32_t>(characters)),
+                     "CAST(" + sql + " AS VARCHAR)", std::string(text));
 }
 
 BoundPtr MakeInteger(int64_t value) {
@@ -132,14 +136,16 @@ BoundPtr MakeInteger(int64_t value) {
 }
 
 BoundPtr MakeBoolean(bool value) {
-  return MakeLiteral(SqlType::Of(SqlKind::kBoolean), value ? "TRUE" : "FALSE", value ? "true" : "false");
+  return MakeLiteral(SqlType::Of(SqlKind::kBoolean), value ? "TRUE" : "FALSE",
+                     value ? "true" : "false");
 }
 
 BoundPtr MakeInterval(SqlKind kind, int64_t amount) {
   const std::string digits = std::to_string(amount);
-  auto bound = std::make_shared<Bound>(
-      *MakeLiteral(SqlType::Of(kind),
-                   "CAST(" + digits + (kind == SqlKind::kIntervalMonth ? " AS INTEGER)" : " AS BIGINT)"), digits));
+  auto bound = std::make_shared<Bound>(*MakeLiteral(
+      SqlType::Of(kind),
+      "CAST(" + digits + (kind == SqlKind::kIntervalMonth ? " AS INTEGER)" : " AS BIGINT)"),
+      digits));
   bound->number = amount;
   return bound;
 }

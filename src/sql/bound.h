@@ -29,15 +29,18 @@ struct Bound {
   SqlType type;
   std::string text;
   std::vector<BoundPtr> args;
-  std::string name;                      ///< kCall: the operator or function, "WIDEN" for a conversion we added.
-  std::optional<std::string> constant;   ///< kLiteral that is not NULL: digits, the string, the time's text.
-  std::optional<int64_t> number;         ///< kLiteral of an INTERVAL: milliseconds or months.
-  bool distinct = false;                 ///< kAggregate.
-  BoundPtr filter;                       ///< kAggregate: FILTER (WHERE …).
-  std::set<std::string> outer_columns;   ///< kSubquery: internal names it takes from around it.
-  bool window = false;                   ///< Contains an OVER.
+  std::string name;  ///< kCall: the operator or function, "WIDEN" for a conversion we added.
+  std::optional<std::string>
+      constant;  ///< kLiteral that is not NULL: digits, the string, the time's text.
+  std::optional<int64_t> number;        ///< kLiteral of an INTERVAL: milliseconds or months.
+  bool distinct = false;                ///< kAggregate.
+  BoundPtr filter;                      ///< kAggregate: FILTER (WHERE …).
+  std::set<std::string> outer_columns;  ///< kSubquery: internal names it takes from around it.
+  bool window = false;                  ///< Contains an OVER.
 
-  bool is_null_literal() const { return kind == BoundKind::kLiteral && type.kind == SqlKind::kNull; }
+  bool is_null_literal() const {
+    return kind == BoundKind::kLiteral && type.kind == SqlKind::kNull;
+  }
 };
 
 /// SQL text of an expression for the query engine.

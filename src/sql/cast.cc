@@ -19,7 +19,9 @@ struct Casting {
   }
   std::string ToTarget(const std::string& inner) const { return To(inner, to.EngineName()); }
   // "flink_x" or "flink_try_x".
-  std::string Function(const std::string& name) const { return std::string("flink_") + (tries() ? "try_" : "") + name; }
+  std::string Function(const std::string& name) const {
+    return std::string("flink_") + (tries() ? "try_" : "") + name;
+  }
 };
 
 constexpr std::string_view kNoCast;
@@ -44,7 +46,8 @@ std::string ToDecimal(const Casting& c) {
   const std::string word = c.mode == CastMode::kSink ? "CAST(" : "TRY_CAST(";
   if (c.from.is_exact()) {
     const SqlType exact = AsDecimal(c.from);
-    const bool fits = c.to.precision - c.to.scale >= exact.precision - exact.scale + (c.to.scale < exact.scale ? 1 : 0);
+    const bool fits = c.to.precision - c.to.scale >=
+                      exact.precision - exact.scale + (c.to.scale < exact.scale ? 1 : 0);
     return (fits ? "CAST(" : word) + "$1 AS " + name + ")";
   }
   if (c.from.kind == SqlKind::kDouble) return word + "flink_double_text($1) AS " + name + ")";
@@ -72,15 +75,16 @@ std::string InstantOf(const std::string& local, const std::string& zone) {
 }
 
 constexpr std::string_view kArrayText =
-    "('[' || coalesce(list_aggregate(list_transform($1, lambda x: coalesce(CAST(x AS VARCHAR), 'NULL')), 'string_agg', "
+    "('[' || coalesce(list_aggregate(list_transform($1, lambda x: coalesce(CAST(x AS VARCHAR), "
+    "'NULL')), 'string_agg', "
     "', '), CASE WHEN len($1) = 0 THEN '' END) || ']')";
 
 std::string RowText(const SqlType& row) {
   std::string text = "('('";
   for (size_t i = 0; i < row.children.size(); ++i) {
     if (i > 0) text += " || ', '";
-    text +=
-        " || coalesce(CAST(struct_extract($1, " + EscapeTemplate(QuoteString(row.names[i])) + ") AS VARCHAR), 'NULL')";
+    text += " || coalesce(CAST(struct_extract($1, " + EscapeTemplate(QuoteString(row.names[i])) +
+            ") AS VARCHAR), 'NULL')";
   }
   return text + " || ')')";
 }
@@ -101,7 +105,8 @@ std::string PlainText(const Casting& c) {
     case SqlKind::kVarbinary:
       return "decode($1)";
     case SqlKind::kTime:
-      return c.from.precision == 0 ? "strftime(DATE '1970-01-01' + $1, '%H:%M:%S')" : "CAST($1 AS VARCHAR)";
+      return c.from.precision == 0 ? "strftime(DATE '1970-01-01' + $1, '%H:%M:%S')"
+                                   : "CAST($1 AS VARCHAR)";
     case SqlKind::kTimestamp:
     case SqlKind::kTimestampLtz: {
       const std::string digits = ", " + std::to_string(c.from.precision) + ")";
@@ -125,13 +130,15 @@ std::string ToText(const Casting& c) {
     if (c.from.kind == SqlKind::kChar && c.from.length == c.to.length) return plain;
     return "rpad(" + plain + ", " + length + ", ' ')";  // Also cuts what is longer.
   }
-  const bool fits = c.to.length == SqlType::kMaxLength || (c.from.is_text() && c.from.length <= c.to.length);
+  const bool fits =
+      c.to.length == SqlType::kMaxLength || (c.from.is_text() && c.from.length <= c.to.length);
   return fits ? plain : "left(" + plain + ", " + length + ")";
 }
 
 std::string ToBinary(const Casting& c) {
   const std::string bytes = c.from.is_text() ? "encode($1)" : c.from.is_binary() ? "$1" : "";
-  if (bytes.empty() || c.to.length == SqlType::kMaxLength || (c.from.is_binary() && c.from.length <= c.to.length)) {
+  if (bytes.empty() || c.to.length == SqlType::kMaxLength ||
+      (c.from.is_binary() && c.from.length <= c.to.length)) {
     return bytes;
   }
   return bytes + "[1:" + std::to_string(c.to.length) + "]";
@@ -157,9 +164,9 @@ std::string ToTime(const Casting& c) {
     return std::string(kNoCast);
   }
   if (c.from.kind == SqlKind::kTime && c.from.precision <= c.to.precision) return time;
-  return c.to.precision >= 6
-             ? time
-             : "CAST(flink_cut(DATE '1970-01-01' + " + time + ", " + std::to_string(c.to.precision) + ") AS TIME)";
+  return c.to.precision >= 6 ? time
+                             : "CAST(flink_cut(DATE '1970-01-01' + " + time + ", " +
+                                   std::to_string(c.to.precision) + ") AS TIME)";
 }
 
 std::string ToTimestamp(const Casting& c) {
@@ -188,7 +195,8 @@ std::string ToTimestamp(const Casting& c) {
   if (local && to_instant) time = InstantOf(time, c.zone);
   if (!local && !to_instant) time = LocalReading(time, c.zone);
   if (digits <= c.to.precision || (!nanos && c.to.precision == 6)) return time;
-  return (nanos ? "flink_cut_ns(" : "flink_cut(") + time + ", " + std::to_string(c.to.precision) + ")";
+  return (nanos ? "flink_cut_ns(" : "flink_cut(") + time + ", " + std::to_string(c.to.precision) +
+         ")";
 }
 
 std::string Conversion(const Casting& c) {
@@ -229,15 +237,16 @@ std::string Conversion(const Casting& c) {
 
 }  // namespace
 
-Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Position at, const std::string& zone) {
+Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Position at,
+                        const std::string& zone) {
   if (value->is_null_literal()) {
     return MakeTyped("CAST", to.WithNullable(true), "CAST(NULL AS " + to.EngineName() + ")", {});
   }
   const SqlType& from = value->type;
   if (from.SameShape(to)) return value;
   if (from.kind == SqlKind::kNull) {  // A column of nothing but NULLs.
-    return MakeTyped("CAST", to.WithNullable(true), "CAST($1 AS " + EscapeTemplate(to.EngineName()) + ")",
-                     {std::move(value)});
+    return MakeTyped("CAST", to.WithNullable(true),
+                     "CAST($1 AS " + EscapeTemplate(to.EngineName()) + ")", {std::move(value)});
   }
   const Casting casting{from, to, mode, zone};
   if (from.kind == SqlKind::kBoolean && (to.is_timestamp() || to.kind == SqlKind::kDate)) {
@@ -245,12 +254,15 @@ Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Positi
   }
   const std::string text = Conversion(casting);
   if (text.empty()) {
-    return InvalidAt(
-        at, "cannot cast ", from.WithNullable(true).ToString(), " to ", to.WithNullable(true).ToString(),
-        from.is_numeric() && to.is_timestamp() ? ", use TO_TIMESTAMP(FROM_UNIXTIME(x)) or TO_TIMESTAMP_LTZ" : "");
+    return InvalidAt(at, "cannot cast ", from.WithNullable(true).ToString(), " to ",
+                     to.WithNullable(true).ToString(),
+                     from.is_numeric() && to.is_timestamp()
+                         ? ", use TO_TIMESTAMP(FROM_UNIXTIME(x)) or TO_TIMESTAMP_LTZ"
+                         : "");
   }
   const bool nullable = from.nullable || mode == CastMode::kTry;
-  return MakeTyped(mode == CastMode::kWiden ? "WIDEN" : "CAST", to.WithNullable(nullable), text, {std::move(value)});
+  return MakeTyped(mode == CastMode::kWiden ? "WIDEN" : "CAST", to.WithNullable(nullable), text,
+                   {std::move(value)});
 }
 
 }  // namespace sluice::sql

@@ -13,9 +13,10 @@ enum class CastMode : uint8_t {
   kSink,   ///< Into a table's column: what does not fit is an error.
 };
 
-/// Convert as Flink does. Whole numbers out of range are an error here, where Flink wraps around silently.
-/// `zone` is the session's time zone, between TIMESTAMP and TIMESTAMP_LTZ.
-/// Errors: no such cast, with its place.
-Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Position at, const std::string& zone);
+/// Convert as Flink does. Whole numbers out of range are an error here, where Flink wraps around
+/// silently. `zone` is the session's time zone, between TIMESTAMP and TIMESTAMP_LTZ. Errors: no
+/// such cast, with its place.
+Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Position at,
+                        const std::string& zone);
 
 }  // namespace sluice::sql

@@ -27,7 +27,8 @@ std::string_view NameOf(Arithmetic op) {
 }
 
 Decimal256 Wide(Int128 value) {
-  return Decimal256(arrow::BasicDecimal128(static_cast<int64_t>(value >> 64), static_cast<uint64_t>(value)));
+  return Decimal256(
+      arrow::BasicDecimal128(static_cast<int64_t>(value >> 64), static_cast<uint64_t>(value)));
 }
 
 Decimal256 PowerOfTen(int32_t exponent) {
@@ -52,9 +53,10 @@ struct DecimalKernel {
   DecimalFunction function;
   Decimal256 left_factor{1};  // Bring the operands to the scale the operation wants.
   Decimal256 right_factor{1};
-  Decimal256 divisor{1};     // Digits to round off after it.
-  Decimal256 limit{1};       // Results of this size or more are NULL.
-  Decimal256 left_limit{1};  // Left operands above it would leave 256 bits; their results are far over the limit.
+  Decimal256 divisor{1};  // Digits to round off after it.
+  Decimal256 limit{1};    // Results of this size or more are NULL.
+  Decimal256 left_limit{
+      1};  // Left operands above it would leave 256 bits; their results are far over the limit.
 
   explicit DecimalKernel(const DecimalFunction& f) : function(f), limit(PowerOfTen(f.precision)) {
     const int32_t widest = std::max(f.left_scale, f.right_scale);
@@ -125,7 +127,9 @@ void Call(duckdb::FunctionInfo info, duckdb::DataChunk input, duckdb::Vector out
   bool by_zero = false;
   const duckdb::Index rows = api.data_chunk_get_size(input);
   for (duckdb::Index row = 0; row < rows && !by_zero; ++row) {
-    if (IsValid(a_mask, row) && IsValid(b_mask, row) && kernel.Apply(a[row], b[row], &by_zero, &out[row])) continue;
+    if (IsValid(a_mask, row) && IsValid(b_mask, row) &&
+        kernel.Apply(a[row], b[row], &by_zero, &out[row]))
+      continue;
     if (out_mask == nullptr) {
       api.vector_ensure_validity_writable(output);
       out_mask = api.vector_get_validity(output);
@@ -140,12 +144,15 @@ void Call(duckdb::FunctionInfo info, duckdb::DataChunk input, duckdb::Vector out
 std::string DecimalFunction::Name() const {
   std::string name = "flink_";
   name += NameOf(op);
-  for (const int32_t part : {left_scale, right_scale, precision, scale}) name += "_" + std::to_string(part);
+  for (const int32_t part : {left_scale, right_scale, precision, scale})
+    name += "_" + std::to_string(part);
   return name;
 }
 
-Status RegisterDecimalFunction(const duckdb::Api& api, duckdb::Connection connection, const DecimalFunction& function) {
-  duckdb::Owned<duckdb::ScalarFunction> made(api.create_scalar_function(), api.destroy_scalar_function);
+Status RegisterDecimalFunction(const duckdb::Api& api, duckdb::Connection connection,
+                               const DecimalFunction& function) {
+  duckdb::Owned<duckdb::ScalarFunction> made(api.create_scalar_function(),
+                                             api.destroy_scalar_function);
   const auto left = duckdb::MakeType(api, SqlType::Decimal(38, function.left_scale));
   const auto right = duckdb::MakeType(api, SqlType::Decimal(38, function.right_scale));
   const auto result = duckdb::MakeType(api, SqlType::Decimal(38, function.scale));
@@ -153,8 +160,9 @@ Status RegisterDecimalFunction(const duckdb::Api& api, duckdb::Connection connec
   api.scalar_function_add_parameter(made.get(), left.get());
   api.scalar_function_add_parameter(made.get(), right.get());
   api.scalar_function_set_return_type(made.get(), result.get());
-  api.scalar_function_set_extra_info(made.get(), new DecimalKernel(function),
-                                     [](void* kernel) { delete static_cast<DecimalKernel*>(kernel); });
+  api.scalar_function_set_extra_info(made.get(), new DecimalKernel(function), [](void* kernel) {
+    delete static_cast<DecimalKernel*>(kernel);
+  });
   api.scalar_function_set_function(made.get(), Call);
   if (api.register_scalar_function(connection, made.get()) != duckdb::State::kSuccess) {
     return Status::Invalid("query engine does not take a function, name=", function.Name());

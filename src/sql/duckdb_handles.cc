@@ -7,14 +7,16 @@ namespace sluice::sql::duckdb {
 Status EngineError(const char* message) {
   std::string_view text = message == nullptr ? "query failed" : message;
   // "Conversion Error: Could not …", "Invalid Input Error: …": keep what follows the kind.
-  for (const std::string_view kind : {"Invalid Input Error: ", "Conversion Error: ", "Out of Range Error: ",
-                                      "Binder Error: ", "Interrupted Error: "}) {
+  for (const std::string_view kind :
+       {"Invalid Input Error: ", "Conversion Error: ", "Out of Range Error: ", "Binder Error: ",
+        "Interrupted Error: "}) {
     if (text.starts_with(kind)) {
       text.remove_prefix(kind.size());
       break;
     }
   }
-  const size_t hint = text.find("\n\nLINE ");  // The engine's text is ours, not the user's: its place says nothing.
+  const size_t hint =
+      text.find("\n\nLINE ");  // The engine's text is ours, not the user's: its place says nothing.
   return Status::ExecutionError(text.substr(0, hint));
 }
 
@@ -54,32 +56,47 @@ namespace {
 TypeId PlainId(SqlKind kind, bool nanos) {
   switch (kind) {
     case SqlKind::kNull:
-    case SqlKind::kBoolean: return TypeId::kBoolean;
-    case SqlKind::kTinyInt: return TypeId::kTinyInt;
-    case SqlKind::kSmallInt: return TypeId::kSmallInt;
+    case SqlKind::kBoolean:
+      return TypeId::kBoolean;
+    case SqlKind::kTinyInt:
+      return TypeId::kTinyInt;
+    case SqlKind::kSmallInt:
+      return TypeId::kSmallInt;
     case SqlKind::kIntervalMonth:
-    case SqlKind::kInteger: return TypeId::kInteger;
+    case SqlKind::kInteger:
+      return TypeId::kInteger;
     case SqlKind::kIntervalSecond:
-    case SqlKind::kBigInt: return TypeId::kBigInt;
-    case SqlKind::kFloat: return TypeId::kFloat;
-    case SqlKind::kDouble: return TypeId::kDouble;
+    case SqlKind::kBigInt:
+      return TypeId::kBigInt;
+    case SqlKind::kFloat:
+      return TypeId::kFloat;
+    case SqlKind::kDouble:
+      return TypeId::kDouble;
     case SqlKind::kBinary:
-    case SqlKind::kVarbinary: return TypeId::kBlob;
-    case SqlKind::kDate: return TypeId::kDate;
-    case SqlKind::kTime: return TypeId::kTime;
+    case SqlKind::kVarbinary:
+      return TypeId::kBlob;
+    case SqlKind::kDate:
+      return TypeId::kDate;
+    case SqlKind::kTime:
+      return TypeId::kTime;
     case SqlKind::kTimestamp:
-    case SqlKind::kTimestampLtz: return nanos ? TypeId::kTimestampNanos : TypeId::kTimestamp;
-    default: return TypeId::kVarchar;
+    case SqlKind::kTimestampLtz:
+      return nanos ? TypeId::kTimestampNanos : TypeId::kTimestamp;
+    default:
+      return TypeId::kVarchar;
   }
 }
 
 }  // namespace
 
 Owned<LogicalType> MakeType(const Api& api, const SqlType& type) {
-  const auto own = [&api](LogicalType made) { return Owned<LogicalType>(made, api.destroy_logical_type); };
+  const auto own = [&api](LogicalType made) {
+    return Owned<LogicalType>(made, api.destroy_logical_type);
+  };
   switch (type.kind) {
     case SqlKind::kDecimal:
-      return own(api.create_decimal_type(static_cast<uint8_t>(type.precision), static_cast<uint8_t>(type.scale)));
+      return own(api.create_decimal_type(static_cast<uint8_t>(type.precision),
+                                         static_cast<uint8_t>(type.scale)));
     case SqlKind::kArray: {
       const Owned<LogicalType> element = MakeType(api, type.children[0]);
       return own(api.create_list_type(element.get()));
@@ -100,7 +117,8 @@ Owned<LogicalType> MakeType(const Api& api, const SqlType& type) {
       }
       return own(api.create_struct_type(members.data(), names.data(), members.size()));
     }
-    default: return own(api.create_logical_type(PlainId(type.kind, type.is_nanos())));
+    default:
+      return own(api.create_logical_type(PlainId(type.kind, type.is_nanos())));
   }
 }
 

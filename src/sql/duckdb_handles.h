@@ -55,7 +55,8 @@ class QueryResult {
   ResultHandle handle_;
 };
 
-/// Turn the engine's message into an error of ours: the kind of exception in front goes, the text stays.
+/// Turn the engine's message into an error of ours: the kind of exception in front goes, the text
+/// stays.
 Status EngineError(const char* message);
 
 /// Run text whose result is of no interest.

@@ -6,7 +6,8 @@
 
 namespace sluice::sql {
 
-Engine::Engine(EngineOptions options) : options_(std::move(options)), state_(std::make_unique<State>()) {}
+Engine::Engine(EngineOptions options)
+    : options_(std::move(options)), state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
 bool Engine::started() const {
@@ -25,7 +26,8 @@ Result<Engine::State*> Engine::Start() {
 
 namespace {
 
-// The option, the environment, the loader's own search (the binary's run path holds lib/ beside it), the build's copy.
+// The option, the environment, the loader's own search (the binary's run path holds lib/ beside
+// it), the build's copy.
 Result<const duckdb::Api*> FindApi(const std::string& library) {
   if (!library.empty()) return duckdb::LoadApi(library);
   const char* environment = std::getenv("SLUICE_DUCKDB_LIBRARY");
@@ -41,7 +43,8 @@ Status Engine::State::Open(const EngineOptions& options) {
   ASSIGN_OR_RAISE(const duckdb::Api* found, FindApi(options.library));
   api = *found;
   duckdb::Config raw_config = nullptr;
-  if (api.create_config(&raw_config) != duckdb::State::kSuccess) return Status::OutOfMemory("query engine's settings");
+  if (api.create_config(&raw_config) != duckdb::State::kSuccess)
+    return Status::OutOfMemory("query engine's settings");
   const duckdb::Owned<duckdb::Config> config(raw_config, api.destroy_config);
   const std::pair<const char*, std::string> settings[] = {
       {"threads", std::to_string(std::max(1, options.threads))},
@@ -59,7 +62,8 @@ Status Engine::State::Open(const EngineOptions& options) {
   duckdb::Database raw = nullptr;
   char* message = nullptr;
   if (api.open_ext(":memory:", &raw, raw_config, &message) != duckdb::State::kSuccess) {
-    const Status failed = Status::IOError("query engine does not open, reason=", message == nullptr ? "" : message);
+    const Status failed =
+        Status::IOError("query engine does not open, reason=", message == nullptr ? "" : message);
     api.free(message);
     return failed;
   }

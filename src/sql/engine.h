@@ -8,12 +8,12 @@
 namespace sluice::sql {
 
 struct EngineOptions {
-  /// Path of libduckdb.so; empty = the environment's SLUICE_DUCKDB_LIBRARY, then the loader's search (run path of the
-  /// binary, lib/ in a release), then the copy that the build knows.
+  /// Path of libduckdb.so; empty = the environment's SLUICE_DUCKDB_LIBRARY, then the loader's
+  /// search (run path of the binary, lib/ in a release), then the copy that the build knows.
   std::string library;
-  int threads = 1;                 ///< Cores − 1 in the server.
+  int threads = 1;  ///< Cores − 1 in the server.
   uint64_t memory_bytes_max = 1ull << 30;
-  std::string temp_folder;         ///< Where a query spills; empty = it may not.
+  std::string temp_folder;  ///< Where a query spills; empty = it may not.
 };
 
 /// The query engine of a process: DuckDB, loaded and started by the first statement that needs it.
@@ -31,7 +31,8 @@ class Engine {
   bool started() const;
 
   struct State;
-  /// For the module itself: load and open at the first call. Errors: a Status that names the library's path.
+  /// For the module itself: load and open at the first call. Errors: a Status that names the
+  /// library's path.
   Result<State*> Start();
 
  private:

@@ -17,8 +17,8 @@ namespace sluice::sql {
 /// One FROM entry of a running statement, as the engine's scan function finds it.
 struct ScanBinding {
   std::shared_ptr<TableView> view;
-  std::vector<int> positions;        ///< In view->columns(), of the columns below.
-  std::vector<std::string> names;    ///< Unique in the statement.
+  std::vector<int> positions;      ///< In view->columns(), of the columns below.
+  std::vector<std::string> names;  ///< Unique in the statement.
   std::vector<SqlType> types;
   std::vector<Predicate> predicates;
 };

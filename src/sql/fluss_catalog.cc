@@ -14,7 +14,8 @@ FlussTableCatalog::FlussTableCatalog(FlussCatalogOptions options)
 FlussTableCatalog::~FlussTableCatalog() = default;
 
 io::Loop& FlussTableCatalog::NextLoop() {
-  return *options_.loops[next_loop_.fetch_add(1, std::memory_order_relaxed) % options_.loops.size()];
+  return *options_
+              .loops[next_loop_.fetch_add(1, std::memory_order_relaxed) % options_.loops.size()];
 }
 
 // --- databases ---
@@ -27,7 +28,8 @@ Result<bool> FlussTableCatalog::DatabaseExists(const std::string& database) {
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.DatabaseExists(loop, database));
 }
-Status FlussTableCatalog::CreateDatabase(const std::string& database, const types::DatabaseDescriptor& descriptor,
+Status FlussTableCatalog::CreateDatabase(const std::string& database,
+                                         const types::DatabaseDescriptor& descriptor,
                                          bool if_not_exists) {
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.CreateDatabase(loop, database, descriptor, if_not_exists));
@@ -47,7 +49,8 @@ Result<types::TableInfo> FlussTableCatalog::GetTable(const types::TablePath& pat
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.GetTable(loop, path));
 }
-Status FlussTableCatalog::CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
+Status FlussTableCatalog::CreateTable(const types::TablePath& path,
+                                      const types::TableDescriptor& descriptor,
                                       bool if_not_exists) {
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.CreateTable(loop, path, descriptor, if_not_exists));
@@ -56,26 +59,32 @@ Status FlussTableCatalog::DropTable(const types::TablePath& path, bool if_exists
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.DropTable(loop, path, if_exists));
 }
-Status FlussTableCatalog::AlterTable(const types::TablePath& path, const TableChanges& changes, bool if_exists) {
+Status FlussTableCatalog::AlterTable(const types::TablePath& path, const TableChanges& changes,
+                                     bool if_exists) {
   if (!changes.drop_columns.empty() || !changes.rename_columns.empty()) {
-    return Error(ErrorCode::kInvalidAlterTable, "columns cannot be dropped or renamed, table=", path);
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "columns cannot be dropped or renamed, table=", path);
   }
-  client::TableChange change{.set = changes.set, .reset = changes.reset, .add_columns = changes.add_columns};
+  client::TableChange change{
+      .set = changes.set, .reset = changes.reset, .add_columns = changes.add_columns};
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.AlterTable(loop, path, std::move(change), if_exists));
 }
 
-Result<std::vector<types::PartitionInfo>> FlussTableCatalog::ListPartitions(const types::TablePath& path) {
+Result<std::vector<types::PartitionInfo>> FlussTableCatalog::ListPartitions(
+    const types::TablePath& path) {
   io::Loop& loop = NextLoop();
   client::PartitionSpec all;
   return io::SyncWait(loop, admin_.ListPartitions(loop, path, std::move(all)));
 }
-Status FlussTableCatalog::CreatePartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+Status FlussTableCatalog::CreatePartition(const types::TablePath& path,
+                                          const std::map<std::string, std::string>& spec,
                                           bool if_not_exists) {
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.CreatePartition(loop, path, spec, if_not_exists));
 }
-Status FlussTableCatalog::DropPartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+Status FlussTableCatalog::DropPartition(const types::TablePath& path,
+                                        const std::map<std::string, std::string>& spec,
                                         bool if_exists) {
   io::Loop& loop = NextLoop();
   return io::SyncWait(loop, admin_.DropPartition(loop, path, spec, if_exists));
@@ -120,12 +129,13 @@ std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema) {
 }
 
 // Buckets with their high watermarks: of the table, or of each of its partitions.
-io::Task<Result<std::map<int32_t, int64_t>>> HighWatermarks(io::Loop& loop, client::Admin admin, types::TableInfo table,
+io::Task<Result<std::map<int32_t, int64_t>>> HighWatermarks(io::Loop& loop, client::Admin admin,
+                                                            types::TableInfo table,
                                                             std::optional<int64_t> partition_id) {
   std::vector<int32_t> buckets(static_cast<size_t>(table.descriptor.bucket_count.value_or(1)));
   std::iota(buckets.begin(), buckets.end(), 0);
-  co_return co_await admin.ListOffsets(loop, table.path, table.table_id, partition_id, std::move(buckets),
-                                       client::OffsetType::kLatest, -1);
+  co_return co_await admin.ListOffsets(loop, table.path, table.table_id, partition_id,
+                                       std::move(buckets), client::OffsetType::kLatest, -1);
 }
 
 }  // namespace
@@ -152,7 +162,8 @@ Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref
 
 namespace {
 
-Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref, std::shared_ptr<lake::LakeTable> table,
+Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
+                                              std::shared_ptr<lake::LakeTable> table,
                                               io::Random& random) {
   std::vector<SourceColumn> columns = ColumnsOfLake(table->schema());
   std::optional<lake::LakeSnapshot> snapshot;
@@ -195,16 +206,19 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   Result<client::LakeSnapshot> readable =
       options_.lake == nullptr
           ? Result<client::LakeSnapshot>(Error(ErrorCode::kLakeSnapshotNotExist, "no lake"))
-          : io::SyncWait(loop, admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
+          : io::SyncWait(loop,
+                         admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
   const ErrorCode code = CodeOf(readable.status());
   const bool tiered = readable.ok();
-  if (!tiered && code != ErrorCode::kLakeSnapshotNotExist && code != ErrorCode::kLakeStorageNotConfigured)
+  if (!tiered && code != ErrorCode::kLakeSnapshotNotExist &&
+      code != ErrorCode::kLakeStorageNotConfigured)
     return readable.status();
   if (tiered) {
     facts.snapshot_id = readable->snapshot_id;
     ASSIGN_OR_RAISE(read->lake, OpenLake(ref.path));
     ASSIGN_OR_RAISE(read->pin, LakePin::Take(read->lake, readable->snapshot_id, *options_.random));
-    ASSIGN_OR_RAISE(const lake::LakeSnapshot snapshot, read->lake->SnapshotById(readable->snapshot_id));
+    ASSIGN_OR_RAISE(const lake::LakeSnapshot snapshot,
+                    read->lake->SnapshotById(readable->snapshot_id));
     ASSIGN_OR_RAISE(read->lake_plan, read->lake->Plan(snapshot, {}));
   }
 
@@ -222,15 +236,19 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   }
   for (const auto& [name, id] : partitions) {
     const auto offsets = io::SyncWait(loop, HighWatermarks(loop, admin_, read->table, id));
-    if (!offsets.ok() && CodeOf(offsets.status()) == ErrorCode::kPartitionNotExists) continue;  // Dropped just now.
+    if (!offsets.ok() && CodeOf(offsets.status()) == ErrorCode::kPartitionNotExists)
+      continue;  // Dropped just now.
     RETURN_NOT_OK(offsets.status());
     for (const auto& [bucket, offset] : *offsets) facts.high_watermarks[{name, bucket}] = offset;
   }
   if (tiered) {
     for (const client::LakeBucketOffset& offset : readable->buckets) {
-      const auto name = offset.partition_id ? partition_names.find(*offset.partition_id) : partition_names.end();
-      if (offset.partition_id && name == partition_names.end()) continue;  // Lives in the lake alone.
-      facts.lake_offsets[{offset.partition_id ? name->second : "", offset.bucket}] = offset.log_end_offset;
+      const auto name =
+          offset.partition_id ? partition_names.find(*offset.partition_id) : partition_names.end();
+      if (offset.partition_id && name == partition_names.end())
+        continue;  // Lives in the lake alone.
+      facts.lake_offsets[{offset.partition_id ? name->second : "", offset.bucket}] =
+          offset.log_end_offset;
     }
   }
   read->plan = PlanUnion(facts);

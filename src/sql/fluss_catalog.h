@@ -15,13 +15,15 @@ namespace sluice::sql {
 
 struct FlussCatalogOptions {
   client::ClusterPtr cluster;
-  std::vector<io::Loop*> loops;         ///< Where client work runs; dealt out. At least one.
-  lake::LakeCatalog* lake = nullptr;    ///< Null: the cluster has no lake, or it cannot be reached from here.
+  std::vector<io::Loop*> loops;  ///< Where client work runs; dealt out. At least one.
+  lake::LakeCatalog* lake =
+      nullptr;  ///< Null: the cluster has no lake, or it cannot be reached from here.
   ViewStore* views = nullptr;
-  io::Random* random = nullptr;         ///< Names of lake pins; called from any thread.
+  io::Random* random = nullptr;  ///< Names of lake pins; called from any thread.
 };
 
-/// The cluster's tables for the engine: rows of lake and log together, the lake alone, and the writers of the client.
+/// The cluster's tables for the engine: rows of lake and log together, the lake alone, and the
+/// writers of the client.
 ///
 /// Lifetime: what the options point to outlives the catalog and everything it gave out.
 /// Threads: any but a loop's own; calls wait for the cluster.
@@ -40,9 +42,11 @@ class FlussTableCatalog : public TableCatalog {
   Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
                      bool if_not_exists) override;
   Status DropTable(const types::TablePath& path, bool if_exists) override;
-  Status AlterTable(const types::TablePath& path, const TableChanges& changes, bool if_exists) override;
+  Status AlterTable(const types::TablePath& path, const TableChanges& changes,
+                    bool if_exists) override;
   Result<std::vector<types::PartitionInfo>> ListPartitions(const types::TablePath& path) override;
-  Status CreatePartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+  Status CreatePartition(const types::TablePath& path,
+                         const std::map<std::string, std::string>& spec,
                          bool if_not_exists) override;
   Status DropPartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
                        bool if_exists) override;
@@ -52,7 +56,8 @@ class FlussTableCatalog : public TableCatalog {
   Status DropView(const types::TablePath& path, bool if_exists) override;
   Result<std::vector<SourceColumn>> Columns(const TableRef& ref) override;
   Result<std::shared_ptr<TableView>> View(const TableRef& ref) override;
-  Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path, const SinkOptions& options) override;
+  Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
+                                              const SinkOptions& options) override;
 
  private:
   io::Loop& NextLoop();

@@ -17,8 +17,8 @@ namespace sluice::sql {
 class LakePin {
  public:
   /// Errors: those of the lake when the pin cannot be written.
-  static Result<std::unique_ptr<LakePin>> Take(std::shared_ptr<lake::LakeTable> table, int64_t snapshot_id,
-                                               io::Random& random);
+  static Result<std::unique_ptr<LakePin>> Take(std::shared_ptr<lake::LakeTable> table,
+                                               int64_t snapshot_id, io::Random& random);
   ~LakePin();
 
  private:
@@ -34,8 +34,8 @@ struct UnionRead {
   io::Loop* loop = nullptr;
   types::TableInfo table;
   UnionPlan plan;
-  std::map<std::string, int64_t> partition_ids;       // By name.
-  std::shared_ptr<lake::LakeTable> lake;              // Null when no lake snapshot is read.
+  std::map<std::string, int64_t> partition_ids;  // By name.
+  std::shared_ptr<lake::LakeTable> lake;         // Null when no lake snapshot is read.
   std::optional<lake::LakePlan> lake_plan;
   std::unique_ptr<LakePin> pin;
 
@@ -45,10 +45,13 @@ struct UnionRead {
 /// `t`: lake and log as one.
 std::shared_ptr<TableView> MakeUnionView(std::shared_ptr<const UnionRead> read);
 /// `t$lake`; no plan = a lake table without a snapshot, so without rows.
-std::shared_ptr<TableView> MakeLakeView(std::vector<SourceColumn> columns, std::shared_ptr<lake::LakeTable> table,
-                                        std::optional<lake::LakePlan> plan, std::unique_ptr<LakePin> pin);
+std::shared_ptr<TableView> MakeLakeView(std::vector<SourceColumn> columns,
+                                        std::shared_ptr<lake::LakeTable> table,
+                                        std::optional<lake::LakePlan> plan,
+                                        std::unique_ptr<LakePin> pin);
 /// Rows that are there already.
-std::shared_ptr<TableView> MakeBatchView(std::vector<SourceColumn> columns, std::shared_ptr<arrow::RecordBatch> rows);
+std::shared_ptr<TableView> MakeBatchView(std::vector<SourceColumn> columns,
+                                         std::shared_ptr<arrow::RecordBatch> rows);
 
 /// Rows of one bucket's log in [from, to), batch by batch, with their change types.
 class LogTail {
@@ -57,8 +60,9 @@ class LogTail {
     std::shared_ptr<arrow::RecordBatch> rows;
     std::vector<wire::ChangeType> changes;  ///< Empty = append only.
   };
-  static Result<std::unique_ptr<LogTail>> Open(const UnionRead& read, const UnionBucket& bucket, int64_t from,
-                                               int64_t to, std::vector<std::string> columns);
+  static Result<std::unique_ptr<LogTail>> Open(const UnionRead& read, const UnionBucket& bucket,
+                                               int64_t from, int64_t to,
+                                               std::vector<std::string> columns);
   ~LogTail();
   /// Null rows at the end.
   Result<Rows> Next();
@@ -75,13 +79,15 @@ class LogTail {
 };
 
 /// The names of `columns` of a table view.
-std::vector<std::string> NamesOf(const std::vector<SourceColumn>& columns, const std::vector<int>& positions);
+std::vector<std::string> NamesOf(const std::vector<SourceColumn>& columns,
+                                 const std::vector<int>& positions);
 /// `batch` with the named columns only, in that order.
 Result<std::shared_ptr<arrow::RecordBatch>> Choose(const std::shared_ptr<arrow::RecordBatch>& batch,
                                                    const std::vector<std::string>& names);
 
 /// The writers of the client behind the engine's sink.
 Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io::Loop& loop,
-                                                 const types::TableInfo& table, const SinkOptions& options);
+                                                 const types::TableInfo& table,
+                                                 const SinkOptions& options);
 
 }  // namespace sluice::sql

@@ -13,7 +13,8 @@ namespace {
 // Writers are confined to their loop: they are called, and die, there.
 template <typename Writer>
 std::shared_ptr<Writer> OnLoop(io::Loop& loop, std::unique_ptr<Writer> writer) {
-  return std::shared_ptr<Writer>(writer.release(), [&loop](Writer* owned) { loop.Post([owned] { delete owned; }); });
+  return std::shared_ptr<Writer>(writer.release(),
+                                 [&loop](Writer* owned) { loop.Post([owned] { delete owned; }); });
 }
 
 /// Columns of a batch in the order that a writer wants, missing ones filled with NULL.
@@ -28,7 +29,8 @@ struct Arrangement {
         columns.push_back(batch.column(from[i]));
         continue;
       }
-      ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(schema->field(static_cast<int>(i))->type(), batch.num_rows()));
+      ASSIGN_OR_RAISE(auto nulls, arrow::MakeArrayOfNull(schema->field(static_cast<int>(i))->type(),
+                                                         batch.num_rows()));
       columns.push_back(std::move(nulls));
     }
     return arrow::RecordBatch::Make(schema, batch.num_rows(), std::move(columns));
@@ -52,7 +54,9 @@ Arrangement Arrange(const types::Schema& table, const std::vector<std::string>& 
 class AppendSink : public TableSink {
  public:
   AppendSink(io::Loop& loop, std::unique_ptr<client::AppendWriter> writer, Arrangement arrangement)
-      : loop_(loop), writer_(OnLoop(loop, std::move(writer))), arrangement_(std::move(arrangement)) {}
+      : loop_(loop),
+        writer_(OnLoop(loop, std::move(writer))),
+        arrangement_(std::move(arrangement)) {}
   Status Write(std::shared_ptr<arrow::RecordBatch> batch) override {
     ASSIGN_OR_RAISE(auto rows, arrangement_.Apply(*batch));
     return io::SyncWait(loop_, writer_->Append(std::move(rows)));
@@ -67,7 +71,8 @@ class AppendSink : public TableSink {
 
 class UpsertSink : public TableSink {
  public:
-  UpsertSink(io::Loop& loop, std::unique_ptr<client::UpsertWriter> writer, Arrangement arrangement, bool deletes)
+  UpsertSink(io::Loop& loop, std::unique_ptr<client::UpsertWriter> writer, Arrangement arrangement,
+             bool deletes)
       : loop_(loop),
         writer_(OnLoop(loop, std::move(writer))),
         arrangement_(std::move(arrangement)),
@@ -89,25 +94,29 @@ class UpsertSink : public TableSink {
 }  // namespace
 
 Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io::Loop& loop,
-                                                 const types::TableInfo& table, const SinkOptions& options) {
+                                                 const types::TableInfo& table,
+                                                 const SinkOptions& options) {
   const types::Schema& schema = table.descriptor.schema;
   std::vector<std::string> all;
   for (const types::Column& column : schema.columns) all.push_back(column.name);
   client::WriterOptions writer_options;
   if (!table.descriptor.has_primary_key()) {
-    auto opened = io::SyncWait(loop, client::AppendWriter::Open(loop, cluster, table.path, writer_options));
+    auto opened =
+        io::SyncWait(loop, client::AppendWriter::Open(loop, cluster, table.path, writer_options));
     RETURN_NOT_OK(opened.status());
-    return std::make_unique<AppendSink>(loop, std::move(*opened), Arrange(schema, all, options.columns));
+    return std::make_unique<AppendSink>(loop, std::move(*opened),
+                                        Arrange(schema, all, options.columns));
   }
   std::vector<std::string> wanted = options.deletes ? schema.primary_key : all;
   if (!options.deletes && options.columns.size() < all.size()) {
     writer_options.target_columns = options.columns;
     wanted = options.columns;
   }
-  auto opened = io::SyncWait(loop, client::UpsertWriter::Open(loop, cluster, table.path, writer_options));
+  auto opened =
+      io::SyncWait(loop, client::UpsertWriter::Open(loop, cluster, table.path, writer_options));
   RETURN_NOT_OK(opened.status());
-  return std::make_unique<UpsertSink>(loop, std::move(*opened), Arrange(schema, wanted, options.columns),
-                                      options.deletes);
+  return std::make_unique<UpsertSink>(loop, std::move(*opened),
+                                      Arrange(schema, wanted, options.columns), options.deletes);
 }
 
 }  // namespace sluice::sql

@@ -10,8 +10,8 @@ namespace sluice::sql {
 
 // --- pins ---
 
-Result<std::unique_ptr<LakePin>> LakePin::Take(std::shared_ptr<lake::LakeTable> table, int64_t snapshot_id,
-                                               io::Random& random) {
+Result<std::unique_ptr<LakePin>> LakePin::Take(std::shared_ptr<lake::LakeTable> table,
+                                               int64_t snapshot_id, io::Random& random) {
   std::string consumer = "sluice-sql-" + random.Uuid();
   RETURN_NOT_OK(table->Pin(consumer, snapshot_id));
   return std::unique_ptr<LakePin>(new LakePin(std::move(table), std::move(consumer)));
@@ -27,7 +27,8 @@ types::BucketId UnionRead::IdOf(const UnionBucket& bucket) const {
 
 // --- batches ---
 
-std::vector<std::string> NamesOf(const std::vector<SourceColumn>& columns, const std::vector<int>& positions) {
+std::vector<std::string> NamesOf(const std::vector<SourceColumn>& columns,
+                                 const std::vector<int>& positions) {
   std::vector<std::string> names;
   for (const int position : positions) names.push_back(columns[static_cast<size_t>(position)].name);
   return names;
@@ -43,7 +44,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> Choose(const std::shared_ptr<arrow::
     fields.push_back(batch->schema()->field(position));
     columns.push_back(batch->column(position));
   }
-  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), batch->num_rows(), std::move(columns));
+  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), batch->num_rows(),
+                                  std::move(columns));
 }
 
 namespace {
@@ -77,7 +79,9 @@ class PartSource : public ScanSource {
   using Opener = ChainReader::Opener;
   explicit PartSource(std::vector<Opener> parts) : parts_(std::move(parts)) {}
   int parts() const override { return static_cast<int>(parts_.size()); }
-  Result<std::unique_ptr<BatchReader>> OpenPart(int part) override { return parts_[static_cast<size_t>(part)](); }
+  Result<std::unique_ptr<BatchReader>> OpenPart(int part) override {
+    return parts_[static_cast<size_t>(part)]();
+  }
 
  private:
   std::vector<Opener> parts_;
@@ -95,14 +99,16 @@ class LakeSplitReader : public BatchReader {
 };
 
 Result<std::unique_ptr<BatchReader>> OpenSplit(const std::shared_ptr<lake::LakeTable>& table,
-                                               const lake::LakeSplit& split, const std::vector<std::string>& columns) {
+                                               const lake::LakeSplit& split,
+                                               const std::vector<std::string>& columns) {
   ASSIGN_OR_RAISE(auto reader, table->Read(split, columns));
   return std::make_unique<LakeSplitReader>(table, std::move(reader));
 }
 
 class BatchListReader : public BatchReader {
  public:
-  explicit BatchListReader(std::vector<std::shared_ptr<arrow::RecordBatch>> batches) : batches_(std::move(batches)) {}
+  explicit BatchListReader(std::vector<std::shared_ptr<arrow::RecordBatch>> batches)
+      : batches_(std::move(batches)) {}
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
     return next_ < batches_.size() ? batches_[next_++] : nullptr;
   }
@@ -146,7 +152,8 @@ class KeyOf {
     std::vector<int> positions;
     for (const std::string& name : names_) {
       const int position = batch.schema()->GetFieldIndex(name);
-      if (position < 0) return Error(ErrorCode::kCorruptRecord, "rows lack a key column, name=", name);
+      if (position < 0)
+        return Error(ErrorCode::kCorruptRecord, "rows lack a key column, name=", name);
       positions.push_back(position);
     }
     std::vector<std::string> keys;
@@ -180,14 +187,16 @@ struct KeyTail {
         const auto change = rows.changes.empty() ? wire::ChangeType::kAppendOnly : rows.changes[i];
         if (change == wire::ChangeType::kUpdateBefore) continue;  // The new image follows.
         const bool deleted = change == wire::ChangeType::kDelete;
-        result.keys[std::move(keys[i])] = {deleted ? kDeleted : result.batches.size(), static_cast<int64_t>(i)};
+        result.keys[std::move(keys[i])] = {deleted ? kDeleted : result.batches.size(),
+                                           static_cast<int64_t>(i)};
       }
       result.batches.push_back(std::move(rows.rows));
     }
   }
 
   /// Living rows, runs of neighbours as one slice.
-  Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Rows(const std::vector<std::string>& columns) const {
+  Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Rows(
+      const std::vector<std::string>& columns) const {
     std::vector<std::vector<int64_t>> rows(batches.size());
     for (const auto& [key, place] : keys) {
       if (place.batch != kDeleted) rows[place.batch].push_back(place.row);
@@ -210,8 +219,12 @@ struct KeyTail {
 /// Rows of a base whose keys the log part does not touch, then the log part's own.
 class MergeReader : public BatchReader {
  public:
-  MergeReader(std::unique_ptr<BatchReader> base, KeyTail tail, KeyOf key_of, std::vector<std::string> columns)
-      : base_(std::move(base)), tail_(std::move(tail)), key_of_(std::move(key_of)), columns_(std::move(columns)) {}
+  MergeReader(std::unique_ptr<BatchReader> base, KeyTail tail, KeyOf key_of,
+              std::vector<std::string> columns)
+      : base_(std::move(base)),
+        tail_(std::move(tail)),
+        key_of_(std::move(key_of)),
+        columns_(std::move(columns)) {}
 
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
     while (next_ == ready_.size()) {
@@ -265,14 +278,17 @@ class MergeReader : public BatchReader {
 /// All live rows of a bucket's key store.
 class KeyStoreReader : public BatchReader {
  public:
-  static Result<std::unique_ptr<KeyStoreReader>> Open(const UnionRead& read, const UnionBucket& bucket) {
+  static Result<std::unique_ptr<KeyStoreReader>> Open(const UnionRead& read,
+                                                      const UnionBucket& bucket) {
     io::Loop& loop = *read.loop;
-    auto opened = io::SyncWait(loop, client::KvScanner::Open(loop, read.cluster, read.table.path, read.IdOf(bucket)));
+    auto opened = io::SyncWait(
+        loop, client::KvScanner::Open(loop, read.cluster, read.table.path, read.IdOf(bucket)));
     RETURN_NOT_OK(opened.status());
     std::unique_ptr<KeyStoreReader> reader(new KeyStoreReader);
     reader->loop_ = &loop;
     reader->scanner_ = std::shared_ptr<client::KvScanner>(
-        opened->release(), [&loop](client::KvScanner* owned) { loop.Post([owned] { delete owned; }); });
+        opened->release(),
+        [&loop](client::KvScanner* owned) { loop.Post([owned] { delete owned; }); });
     return reader;
   }
   ~KeyStoreReader() override {
@@ -295,7 +311,8 @@ class KeyStoreReader : public BatchReader {
 // A name for the partition of a lake split, as Fluss names it; a NULL cannot have come from there.
 std::string PartitionName(const lake::LakeSplit& split) {
   types::PartitionInfo partition;
-  for (const auto& value : split.partition) partition.values.push_back(value.value_or("__HIVE_DEFAULT_PARTITION__"));
+  for (const auto& value : split.partition)
+    partition.values.push_back(value.value_or("__HIVE_DEFAULT_PARTITION__"));
   return partition.Name();
 }
 
@@ -307,12 +324,14 @@ class UnionView : public TableView {
   }
   const std::vector<SourceColumn>& columns() const override { return columns_; }
 
-  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate>) override {
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
+                                           std::vector<Predicate>) override {
     const std::vector<std::string> names = NamesOf(columns_, columns);
     return read_->table.descriptor.has_primary_key() ? OpenKeyed(names) : OpenAppend(names);
   }
 
-  std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>&) const override {
+  std::vector<std::string> Explain(const std::vector<int>&,
+                                   const std::vector<Predicate>&) const override {
     return DescribePlan(read_->plan, read_->table.descriptor.has_primary_key());
   }
 
@@ -321,17 +340,20 @@ class UnionView : public TableView {
     std::vector<PartSource::Opener> parts;
     if (read_->lake_plan) {
       for (const lake::LakeSplit& split : read_->lake_plan->splits) {
-        parts.push_back([read = read_, &split, names] { return OpenSplit(read->lake, split, names); });
+        parts.push_back(
+            [read = read_, &split, names] { return OpenSplit(read->lake, split, names); });
       }
     }
     std::vector<std::string> fetched = names;
     if (fetched.empty()) fetched.push_back(columns_.front().name);  // A fetch needs a column.
     for (const UnionPart& part : read_->plan.parts) {
       if (!part.reads_log()) continue;
-      parts.push_back([read = read_, &part, names, fetched]() -> Result<std::unique_ptr<BatchReader>> {
-        ASSIGN_OR_RAISE(auto tail, LogTail::Open(*read, part.bucket, part.log_from, part.log_to, fetched));
-        return std::make_unique<AppendTailReader>(std::move(tail), names);
-      });
+      parts.push_back(
+          [read = read_, &part, names, fetched]() -> Result<std::unique_ptr<BatchReader>> {
+            ASSIGN_OR_RAISE(auto tail,
+                            LogTail::Open(*read, part.bucket, part.log_from, part.log_to, fetched));
+            return std::make_unique<AppendTailReader>(std::move(tail), names);
+          });
     }
     return std::make_unique<PartSource>(std::move(parts));
   }
@@ -360,18 +382,17 @@ class UnionView : public TableView {
     }
     for (const auto& [bucket, lake_part] : splits) {  // Partitions that live only in the lake.
       for (const lake::LakeSplit* split : lake_part) {
-        parts.push_back([read = read_, split, names] { return OpenSplit(read->lake, *split, names); });
+        parts.push_back(
+            [read = read_, split, names] { return OpenSplit(read->lake, *split, names); });
       }
     }
     return std::make_unique<PartSource>(std::move(parts));
   }
 
-  static Result<std::unique_ptr<BatchReader>> OpenBucket(const std::shared_ptr<const UnionRead>& read,
-                                                         const UnionPart& part,
-                                                         const std::vector<const lake::LakeSplit*>& lake_part,
-                                                         const std::vector<std::string>& names,
-                                                         const std::vector<std::string>& with_key,
-                                                         const KeyOf& key_of) {
+  static Result<std::unique_ptr<BatchReader>> OpenBucket(
+      const std::shared_ptr<const UnionRead>& read, const UnionPart& part,
+      const std::vector<const lake::LakeSplit*>& lake_part, const std::vector<std::string>& names,
+      const std::vector<std::string>& with_key, const KeyOf& key_of) {
     std::unique_ptr<BatchReader> base;
     int64_t from = part.log_from;
     if (part.base == UnionPart::Base::kKeys) {
@@ -381,13 +402,15 @@ class UnionView : public TableView {
     } else {
       std::vector<ChainReader::Opener> openers;
       for (const lake::LakeSplit* split : lake_part) {
-        openers.push_back([read, split, with_key] { return OpenSplit(read->lake, *split, with_key); });
+        openers.push_back(
+            [read, split, with_key] { return OpenSplit(read->lake, *split, with_key); });
       }
       base = std::make_unique<ChainReader>(std::move(openers));
     }
     KeyTail tail;
     if (from < part.log_to) {
-      ASSIGN_OR_RAISE(const auto log, LogTail::Open(*read, part.bucket, from, part.log_to, with_key));
+      ASSIGN_OR_RAISE(const auto log,
+                      LogTail::Open(*read, part.bucket, from, part.log_to, with_key));
       ASSIGN_OR_RAISE(tail, KeyTail::Read(*log, key_of));
     }
     return std::make_unique<MergeReader>(std::move(base), std::move(tail), key_of, names);
@@ -406,16 +429,20 @@ class LakeView : public TableView {
   }
   const std::vector<SourceColumn>& columns() const override { return columns_; }
 
-  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate>) override {
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
+                                           std::vector<Predicate>) override {
     std::vector<PartSource::Opener> parts;
     const std::vector<std::string> names = NamesOf(columns_, columns);
     for (size_t i = 0; plan_ != nullptr && i < plan_->splits.size(); ++i) {
-      parts.push_back([table = table_, plan = plan_, i, names] { return OpenSplit(table, plan->splits[i], names); });
+      parts.push_back([table = table_, plan = plan_, i, names] {
+        return OpenSplit(table, plan->splits[i], names);
+      });
     }
     return std::make_unique<PartSource>(std::move(parts));
   }
 
-  std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>&) const override {
+  std::vector<std::string> Explain(const std::vector<int>&,
+                                   const std::vector<Predicate>&) const override {
     if (plan_ == nullptr) return {"lake without a snapshot"};
     size_t files = 0;
     size_t merged = 0;
@@ -423,11 +450,13 @@ class LakeView : public TableView {
       files += split.files.size();
       if (!split.raw) merged += split.files.size();
     }
-    return {"lake snapshot " + std::to_string(plan_->snapshot.id) + ": files=" + std::to_string(files) +
-            " of which merged=" + std::to_string(merged)};
+    return {"lake snapshot " + std::to_string(plan_->snapshot.id) +
+            ": files=" + std::to_string(files) + " of which merged=" + std::to_string(merged)};
   }
 
-  std::optional<int64_t> RowCountHint() const override { return plan_ == nullptr ? 0 : plan_->snapshot.total_records; }
+  std::optional<int64_t> RowCountHint() const override {
+    return plan_ == nullptr ? 0 : plan_->snapshot.total_records;
+  }
 
  private:
   std::vector<SourceColumn> columns_;
@@ -441,15 +470,18 @@ class BatchView : public TableView {
   BatchView(std::vector<SourceColumn> columns, std::shared_ptr<arrow::RecordBatch> rows)
       : columns_(std::move(columns)), rows_(std::move(rows)) {}
   const std::vector<SourceColumn>& columns() const override { return columns_; }
-  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate>) override {
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
+                                           std::vector<Predicate>) override {
     ASSIGN_OR_RAISE(auto chosen, Choose(rows_, NamesOf(columns_, columns)));
     std::vector<PartSource::Opener> parts;
     parts.push_back([chosen]() -> Result<std::unique_ptr<BatchReader>> {
-      return std::make_unique<BatchListReader>(std::vector<std::shared_ptr<arrow::RecordBatch>>{chosen});
+      return std::make_unique<BatchListReader>(
+          std::vector<std::shared_ptr<arrow::RecordBatch>>{chosen});
     });
     return std::make_unique<PartSource>(std::move(parts));
   }
-  std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>&) const override {
+  std::vector<std::string> Explain(const std::vector<int>&,
+                                   const std::vector<Predicate>&) const override {
     return {"rows=" + std::to_string(rows_->num_rows())};
   }
 
@@ -463,11 +495,15 @@ class BatchView : public TableView {
 std::shared_ptr<TableView> MakeUnionView(std::shared_ptr<const UnionRead> read) {
   return std::make_shared<UnionView>(std::move(read));
 }
-std::shared_ptr<TableView> MakeLakeView(std::vector<SourceColumn> columns, std::shared_ptr<lake::LakeTable> table,
-                                        std::optional<lake::LakePlan> plan, std::unique_ptr<LakePin> pin) {
-  return std::make_shared<LakeView>(std::move(columns), std::move(table), std::move(plan), std::move(pin));
+std::shared_ptr<TableView> MakeLakeView(std::vector<SourceColumn> columns,
+                                        std::shared_ptr<lake::LakeTable> table,
+                                        std::optional<lake::LakePlan> plan,
+                                        std::unique_ptr<LakePin> pin) {
+  return std::make_shared<LakeView>(std::move(columns), std::move(table), std::move(plan),
+                                    std::move(pin));
 }
-std::shared_ptr<TableView> MakeBatchView(std::vector<SourceColumn> columns, std::shared_ptr<arrow::RecordBatch> rows) {
+std::shared_ptr<TableView> MakeBatchView(std::vector<SourceColumn> columns,
+                                         std::shared_ptr<arrow::RecordBatch> rows) {
   return std::make_shared<BatchView>(std::move(columns), std::move(rows));
 }
 

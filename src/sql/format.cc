@@ -48,7 +48,9 @@ void AppendQuoted(std::string_view text, std::string* out) {
   out->push_back('"');
 }
 
-int64_t FloorDivide(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0 ? 1 : 0); }
+int64_t FloorDivide(int64_t value, int64_t divisor) {
+  return value / divisor - (value % divisor < 0 ? 1 : 0);
+}
 
 int64_t TicksPerSecond(arrow::TimeUnit::type unit) {
   switch (unit) {
@@ -65,20 +67,25 @@ int64_t TicksPerSecond(arrow::TimeUnit::type unit) {
 }
 
 std::string TimestampCell(const DataType& type, const arrow::Array& array, int64_t row) {
-  const int64_t ticks = TicksPerSecond(static_cast<const arrow::TimestampType&>(*array.type()).unit());
+  const int64_t ticks =
+      TicksPerSecond(static_cast<const arrow::TimestampType&>(*array.type()).unit());
   const int64_t value = static_cast<const arrow::TimestampArray&>(array).Value(row);
   const int64_t seconds = FloorDivide(value, ticks);
-  return TimestampText(seconds, static_cast<int32_t>((value - seconds * ticks) * (1000000000 / ticks)),
+  return TimestampText(seconds,
+                       static_cast<int32_t>((value - seconds * ticks) * (1000000000 / ticks)),
                        type.precision());
 }
 
 std::string TimeCell(const DataType& type, const arrow::Array& array, int64_t row) {
   if (array.type_id() == arrow::Type::TIME32) {
-    const int64_t ticks = TicksPerSecond(static_cast<const arrow::Time32Type&>(*array.type()).unit());
-    return TimeText(static_cast<const arrow::Time32Array&>(array).Value(row) * (1000000000 / ticks), type.precision());
+    const int64_t ticks =
+        TicksPerSecond(static_cast<const arrow::Time32Type&>(*array.type()).unit());
+    return TimeText(static_cast<const arrow::Time32Array&>(array).Value(row) * (1000000000 / ticks),
+                    type.precision());
   }
   const int64_t ticks = TicksPerSecond(static_cast<const arrow::Time64Type&>(*array.type()).unit());
-  return TimeText(static_cast<const arrow::Time64Array&>(array).Value(row) * (1000000000 / ticks), type.precision());
+  return TimeText(static_cast<const arrow::Time64Array&>(array).Value(row) * (1000000000 / ticks),
+                  type.precision());
 }
 
 // All digits of the scale; Arrow's own text turns small ones into "0E-7".
@@ -99,7 +106,8 @@ struct Cell {
 
 void AppendJson(const DataType& type, const arrow::Array& array, int64_t row, std::string* out);
 
-void AppendJsonNested(const DataType& type, const arrow::Array& array, int64_t row, std::string* out) {
+void AppendJsonNested(const DataType& type, const arrow::Array& array, int64_t row,
+                      std::string* out) {
   if (type.kind() == TypeKind::kRow) {
     const auto& rows = static_cast<const arrow::StructArray&>(array);
     out->push_back('{');
@@ -115,7 +123,8 @@ void AppendJsonNested(const DataType& type, const arrow::Array& array, int64_t r
   const auto& list = static_cast<const arrow::ListArray&>(array);
   const bool map = type.kind() == TypeKind::kMap;
   out->push_back(map ? '{' : '[');
-  for (int64_t i = list.value_offset(row); i < list.value_offset(row) + list.value_length(row); ++i) {
+  for (int64_t i = list.value_offset(row); i < list.value_offset(row) + list.value_length(row);
+       ++i) {
     if (i > list.value_offset(row)) out->push_back(',');
     if (map) {
       const auto& entries = static_cast<const arrow::MapArray&>(array);
@@ -203,8 +212,8 @@ Status CheckShape(const std::vector<ResultColumn>& columns, const arrow::RecordB
 
 }  // namespace
 
-Status AppendJsonRows(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch, int64_t from,
-                      int64_t count, std::string* out) {
+Status AppendJsonRows(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
+                      int64_t from, int64_t count, std::string* out) {
   RETURN_NOT_OK(CheckShape(columns, batch));
   out->push_back('[');
   for (int64_t row = from; row < from + count; ++row) {
@@ -220,8 +229,8 @@ Status AppendJsonRows(const std::vector<ResultColumn>& columns, const arrow::Rec
   return Status::OK();
 }
 
-Status AppendJsonLine(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch, int64_t row,
-                      std::string* out) {
+Status AppendJsonLine(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
+                      int64_t row, std::string* out) {
   RETURN_NOT_OK(CheckShape(columns, batch));
   out->push_back('{');
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -234,8 +243,8 @@ Status AppendJsonLine(const std::vector<ResultColumn>& columns, const arrow::Rec
   return Status::OK();
 }
 
-Status AppendCsvLine(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch, int64_t row,
-                     std::string* out) {
+Status AppendCsvLine(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
+                     int64_t row, std::string* out) {
   RETURN_NOT_OK(CheckShape(columns, batch));
   for (size_t i = 0; i < columns.size(); ++i) {
     if (i > 0) out->push_back(',');
@@ -257,8 +266,10 @@ Status AppendCsvLine(const std::vector<ResultColumn>& columns, const arrow::Reco
   return Status::OK();
 }
 
-Result<std::string> CellText(const ResultColumn& column, const arrow::RecordBatch& batch, int position, int64_t row) {
-  if (position < 0 || position >= batch.num_columns()) return Status::Invalid("no such column, position=", position);
+Result<std::string> CellText(const ResultColumn& column, const arrow::RecordBatch& batch,
+                             int position, int64_t row) {
+  if (position < 0 || position >= batch.num_columns())
+    return Status::Invalid("no such column, position=", position);
   const arrow::Array& array = *batch.column(position);
   if (array.IsNull(row)) return std::string("NULL");
   return CellOf(*column.type, array, row).text;

@@ -10,7 +10,8 @@ namespace sluice::sql {
 
 namespace {
 
-// The users' guide as it stands, from the folder that SLUICE_GUIDE_SQL names: statements, rows, results of real Flink.
+// The users' guide as it stands, from the folder that SLUICE_GUIDE_SQL names: statements, rows,
+// results of real Flink.
 class GuideTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -19,7 +20,8 @@ class GuideTest : public testing::Test {
     folder_ = folder;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       const std::string name = entry.path().filename().string();
-      if (name.ends_with(".sql") && name[0] >= '0' && name[0] <= '9') files_[name.substr(0, 2)] = entry.path().string();
+      if (name.ends_with(".sql") && name[0] >= '0' && name[0] <= '9')
+        files_[name.substr(0, 2)] = entry.path().string();
     }
     std::ifstream types(folder_ + "/expected/TYPES.tsv");
     for (std::string line; std::getline(types, line);) types_[line.substr(0, 2)] = line.substr(3);
@@ -70,9 +72,11 @@ class GuideTest : public testing::Test {
 };
 
 TEST_F(GuideTest, RunsAsWrittenWithFlinksRowsAndTypes) {
-  Run("CREATE CATALOG `my-catalog` WITH ('type' = 'fluss', 'bootstrap.servers' = 'localhost:9123')");
+  Run("CREATE CATALOG `my-catalog` WITH ('type' = 'fluss', 'bootstrap.servers' = "
+      "'localhost:9123')");
   Run("USE CATALOG `my-catalog`");
-  for (const char* number : {"01", "04", "11", "12", "21", "23", "26", "27", "28", "31", "32", "33", "34", "35"})
+  for (const char* number :
+       {"01", "04", "11", "12", "21", "23", "26", "27", "28", "31", "32", "33", "34", "35"})
     RunNumber(number);
   RunScript(folder_ + "/shape.sql");
   RunScript(folder_ + "/rows.sql");
@@ -92,9 +96,11 @@ TEST_F(GuideTest, RunsAsWrittenWithFlinksRowsAndTypes) {
   RunNumber("37");
   Check("37", Run("SELECT * FROM vip_recommendations"));
 
-  for (const char* number : {"05", "07", "08", "16", "17", "18", "22", "24", "25"}) Check(number, RunNumber(number));
+  for (const char* number : {"05", "07", "08", "16", "17", "18", "22", "24", "25"})
+    Check(number, RunNumber(number));
   for (const char* number : {"38", "39"}) Check(number, RunNumber(number), /*ordered=*/true);
-  for (const char* number : {"06", "10", "19"}) EXPECT_GE(RunNumber(number).rows.size(), 1u) << number;
+  for (const char* number : {"06", "10", "19"})
+    EXPECT_GE(RunNumber(number).rows.size(), 1u) << number;
   Run("USE guide_09");
   Check("09", RunNumber("09"));
   Run("USE fluss");

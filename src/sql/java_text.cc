@@ -1,10 +1,10 @@
 #include "sql/java_text.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
-
-#include <fmt/format.h>
 
 namespace sluice::sql {
 
@@ -13,15 +13,16 @@ namespace {
 constexpr int64_t kSecondsPerDay = 86400;
 constexpr int64_t kNanosPerSecond = 1000000000;
 
-// Digits and exponent of the shortest form, laid out as Java does: plain from 1e-3 to 1e7, else d.dddE±x.
+// Digits and exponent of the shortest form, laid out as Java does: plain from 1e-3 to 1e7, else
+// d.dddE±x.
 template <typename Float>
 std::string FloatText(Float value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
   if (value == 0) return std::signbit(value) ? "-0.0" : "0.0";
   std::array<char, 64> buffer;
-  const auto [end, error] =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(value), std::chars_format::scientific);
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(),
+                                          std::abs(value), std::chars_format::scientific);
   const std::string_view form(buffer.data(), static_cast<size_t>(end - buffer.data()));
   const size_t mark = form.find('e');
   std::string digits(form.substr(0, 1));
@@ -32,7 +33,8 @@ std::string FloatText(Float value) {
   if (negative_exponent) exponent = -exponent;
   std::string text = value < 0 ? "-" : "";
   if (exponent >= 7 || exponent < -3) {
-    text += digits.substr(0, 1) + "." + (digits.size() > 1 ? digits.substr(1) : "0") + "E" + std::to_string(exponent);
+    text += digits.substr(0, 1) + "." + (digits.size() > 1 ? digits.substr(1) : "0") + "E" +
+            std::to_string(exponent);
   } else if (exponent < 0) {
     text += "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
   } else {
@@ -55,7 +57,8 @@ std::string_view Trim(std::string_view text) {
 std::optional<int64_t> TakeNumber(std::string_view* text, size_t most) {
   size_t count = 0;
   int64_t value = 0;
-  while (count < most && count < text->size() && IsDigit((*text)[count])) value = value * 10 + ((*text)[count++] - '0');
+  while (count < most && count < text->size() && IsDigit((*text)[count]))
+    value = value * 10 + ((*text)[count++] - '0');
   if (count == 0) return std::nullopt;
   text->remove_prefix(count);
   return value;
@@ -122,15 +125,18 @@ int64_t DaysFromCivil(int64_t year, int month, int day) {
   const int64_t era = (year >= 0 ? year : year - 399) / 400;
   const int64_t year_of_era = year - era * 400;
   const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
+  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+         719468;
 }
 
 void CivilFromDays(int64_t days, int64_t* year, int* month, int* day) {
   days += 719468;
   const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
   const int64_t day_of_era = days - era * 146097;
-  const int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const int64_t shifted = (5 * day_of_year + 2) / 153;
   *day = static_cast<int>(day_of_year - (153 * shifted + 2) / 5 + 1);
   *month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
@@ -148,7 +154,8 @@ std::string DateText(int64_t days) {
 
 std::string TimeText(int64_t nanos_of_day, int32_t digits) {
   const int64_t seconds = nanos_of_day / kNanosPerSecond;
-  std::string text = fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  std::string text =
+      fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
   if (digits == 0) return text;
   const std::string fraction = fmt::format("{:09}", nanos_of_day % kNanosPerSecond);
   return text + "." + fraction.substr(0, static_cast<size_t>(digits));
@@ -213,9 +220,9 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kMonths = {"January",   "February", "March",    "April",
-                                                      "May",       "June",     "July",     "August",
-                                                      "September", "October",  "November", "December"};
+constexpr std::array<std::string_view, 12> kMonths = {
+    "January", "February", "March",     "April",   "May",      "June",
+    "July",    "August",   "September", "October", "November", "December"};
 constexpr std::array<std::string_view, 7> kDays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                    "Friday", "Saturday", "Sunday"};
 
@@ -280,7 +287,8 @@ std::optional<std::string> FormatPiece(const PatternPiece& piece, const Fields& 
     case 'u':
       return piece.count == 2 ? Padded(f.year % 100, 2) : Padded(f.year, piece.count);
     case 'M':
-      if (piece.count == 3) return std::string(kMonths[static_cast<size_t>(f.month - 1)].substr(0, 3));
+      if (piece.count == 3)
+        return std::string(kMonths[static_cast<size_t>(f.month - 1)].substr(0, 3));
       if (piece.count == 4) return std::string(kMonths[static_cast<size_t>(f.month - 1)]);
       return Padded(f.month, piece.count);
     case 'd':
@@ -397,11 +405,12 @@ std::optional<Instant> ParsePattern(std::string_view pattern, std::string_view t
     }
   }
   if (f.half_day) f.hour = f.hour % 12 + (f.afternoon ? 12 : 0);
-  if (!text.empty() || f.month < 1 || f.month > 12 || f.day < 1 || f.day > DaysInMonth(f.year, f.month) ||
-      f.hour > 23 || f.minute > 59 || f.second > 59) {
+  if (!text.empty() || f.month < 1 || f.month > 12 || f.day < 1 ||
+      f.day > DaysInMonth(f.year, f.month) || f.hour > 23 || f.minute > 59 || f.second > 59) {
     return std::nullopt;
   }
-  return Instant{DaysFromCivil(f.year, f.month, f.day) * kSecondsPerDay + f.hour * 3600 + f.minute * 60 + f.second,
+  return Instant{DaysFromCivil(f.year, f.month, f.day) * kSecondsPerDay + f.hour * 3600 +
+                     f.minute * 60 + f.second,
                  f.nanos, f.fraction_digits};
 }
 

@@ -9,7 +9,8 @@ namespace sluice::sql {
 namespace {
 
 bool StartsWord(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 bool IsNumeral(char c) { return c >= '0' && c <= '9'; }
 bool ContinuesWord(char c) { return StartsWord(c) || IsNumeral(c) || c == '$'; }
@@ -59,7 +60,9 @@ class Lexer {
   }
 
  private:
-  char Peek(size_t ahead = 0) const { return next_ + ahead < text_.size() ? text_[next_ + ahead] : '\0'; }
+  char Peek(size_t ahead = 0) const {
+    return next_ + ahead < text_.size() ? text_[next_ + ahead] : '\0';
+  }
   bool AtEnd() const { return next_ >= text_.size(); }
   char Step() {
     const char c = text_[next_++];
@@ -111,7 +114,9 @@ class Lexer {
       return token->text.empty() ? InvalidAt(token->at, "identifier is empty") : Status::OK();
     }
     if (c == '"') {
-      return InvalidAt(at_, "double quotes do not quote here: use `name` for identifiers and 'text' for strings");
+      return InvalidAt(
+          at_,
+          "double quotes do not quote here: use `name` for identifiers and 'text' for strings");
     }
     return TakeSymbol(token);
   }
@@ -158,7 +163,8 @@ class Lexer {
         return Status::OK();
       }
     }
-    return InvalidAt(start, quote == '`' ? "identifier has no closing backtick" : "string has no closing quote");
+    return InvalidAt(
+        start, quote == '`' ? "identifier has no closing backtick" : "string has no closing quote");
   }
 
   Status TakeHex(Token* token) {
@@ -166,11 +172,13 @@ class Lexer {
     Step();
     std::string digits;
     RETURN_NOT_OK(TakeQuoted('\'', &digits));
-    if (digits.size() % 2 != 0) return InvalidAt(token->at, "binary literal has an odd number of digits");
+    if (digits.size() % 2 != 0)
+      return InvalidAt(token->at, "binary literal has an odd number of digits");
     for (size_t i = 0; i < digits.size(); i += 2) {
       const int high = HexValue(digits[i]);
       const int low = HexValue(digits[i + 1]);
-      if (high < 0 || low < 0) return InvalidAt(token->at, "binary literal has a digit that is not hexadecimal");
+      if (high < 0 || low < 0)
+        return InvalidAt(token->at, "binary literal has a digit that is not hexadecimal");
       token->text.push_back(static_cast<char>(high << 4 | low));
     }
     return Status::OK();
@@ -191,7 +199,8 @@ class Lexer {
         uint32_t code = 0;
         for (size_t k = 1; k <= 4; ++k) {
           const int digit = i + k < raw.size() ? HexValue(raw[i + k]) : -1;
-          if (digit < 0) return InvalidAt(token->at, "unicode escape needs four hexadecimal digits");
+          if (digit < 0)
+            return InvalidAt(token->at, "unicode escape needs four hexadecimal digits");
           code = code << 4 | static_cast<uint32_t>(digit);
         }
         AppendUtf8(&token->text, code);
@@ -202,7 +211,8 @@ class Lexer {
   }
 
   Status TakeSymbol(Token* token) {
-    static constexpr std::array<std::string_view, 8> kLong = {"<>", "!=", "<=", ">=", "||", "==", "=>", "::"};
+    static constexpr std::array<std::string_view, 8> kLong = {
+        "<>", "!=", "<=", ">=", "||", "==", "=>", "::"};
     static constexpr std::string_view kShort = "(),.;+-*/%=<>[]?:{}";
     token->kind = TokenKind::kSymbol;
     for (const std::string_view symbol : kLong) {
@@ -231,9 +241,10 @@ Result<std::vector<Token>> Tokenize(std::string_view text) { return Lexer(text).
 std::vector<StatementText> SplitStatements(std::string_view script) {
   std::vector<StatementText> statements;
   const auto line_of = [script](size_t offset) {
-    return 1 + static_cast<int>(std::count(script.begin(), script.begin() + static_cast<ptrdiff_t>(offset), '\n'));
+    return 1 + static_cast<int>(std::count(script.begin(),
+                                           script.begin() + static_cast<ptrdiff_t>(offset), '\n'));
   };
-  size_t start = 0;        // Where the current piece begins.
+  size_t start = 0;                       // Where the current piece begins.
   size_t first = std::string_view::npos;  // Its first byte outside blanks and comments.
   const auto close = [&](size_t end, bool complete) {
     if (first != std::string_view::npos) {

@@ -27,29 +27,30 @@ Status InvalidAt(Position at, Args&&... args) {
 
 enum class TokenKind : uint8_t {
   kEnd,
-  kWord,        ///< Unquoted identifier or keyword; `text` as written.
-  kQuoted,      ///< `identifier`; `text` without the backticks.
-  kString,      ///< 'text'; `text` with quotes undoubled.
-  kUnicode,     ///< U&'\6E56'; `text` decoded.
-  kHex,         ///< X'4142'; `text` holds the bytes.
-  kInteger,     ///< 12
-  kDecimal,     ///< 1.50
-  kDouble,      ///< 1e3
-  kSymbol,      ///< ( ) , . ; + - * / % = <> != < > <= >= || [ ] => ? :
+  kWord,     ///< Unquoted identifier or keyword; `text` as written.
+  kQuoted,   ///< `identifier`; `text` without the backticks.
+  kString,   ///< 'text'; `text` with quotes undoubled.
+  kUnicode,  ///< U&'\6E56'; `text` decoded.
+  kHex,      ///< X'4142'; `text` holds the bytes.
+  kInteger,  ///< 12
+  kDecimal,  ///< 1.50
+  kDouble,   ///< 1e3
+  kSymbol,   ///< ( ) , . ; + - * / % = <> != < > <= >= || [ ] => ? :
 };
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::string text;
-  std::string upper;   ///< kWord: upper case, for keywords.
+  std::string upper;  ///< kWord: upper case, for keywords.
   Position at;
-  size_t begin = 0;    ///< Byte range in the statement's text.
+  size_t begin = 0;  ///< Byte range in the statement's text.
   size_t end = 0;
 };
 
 /// Cut a statement into tokens; the last is kEnd. Comments and hints (/*+ … */) are left out.
 ///
-/// Errors: a quote or comment without an end, a character that starts nothing, a malformed literal; with its place.
+/// Errors: a quote or comment without an end, a character that starts nothing, a malformed literal;
+/// with its place.
 Result<std::vector<Token>> Tokenize(std::string_view text);
 
 }  // namespace sluice::sql

@@ -7,20 +7,21 @@ namespace sluice::sql {
 namespace {
 
 constexpr std::chrono::milliseconds kPollTimeout{5000};
-constexpr int kEmptyPollsMax = 24;  // Two minutes without a row below the high watermark: something is wrong.
+constexpr int kEmptyPollsMax =
+    24;  // Two minutes without a row below the high watermark: something is wrong.
 
-io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(io::Loop& loop, client::ClusterPtr cluster,
-                                                                  types::TablePath path, types::BucketId bucket,
-                                                                  int64_t from, std::vector<std::string> columns) {
+io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
+    io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket,
+    int64_t from, std::vector<std::string> columns) {
   client::LogScannerOptions options;
   options.projection = std::move(columns);
   options.max_bucket_bytes = options.max_bytes;
   auto opened = co_await client::LogScanner::Open(loop, cluster, path, options);
   if (!opened.ok()) co_return opened.status();
   (*opened)->Subscribe(bucket, from);
-  co_return std::shared_ptr<client::LogScanner>(opened->release(), [&loop](client::LogScanner* owned) {
-    loop.Post([owned] { delete owned; });
-  });
+  co_return std::shared_ptr<client::LogScanner>(
+      opened->release(),
+      [&loop](client::LogScanner* owned) { loop.Post([owned] { delete owned; }); });
 }
 
 struct Polled {
@@ -28,7 +29,8 @@ struct Polled {
   std::optional<int64_t> position;
 };
 
-io::Task<Result<Polled>> PollOnce(std::shared_ptr<client::LogScanner> scanner, types::BucketId bucket) {
+io::Task<Result<Polled>> PollOnce(std::shared_ptr<client::LogScanner> scanner,
+                                  types::BucketId bucket) {
   auto batches = co_await scanner->Poll(kPollTimeout);
   if (!batches.ok()) co_return batches.status();
   co_return Polled{std::move(batches).ValueUnsafe(), scanner->Position(bucket)};
@@ -36,17 +38,20 @@ io::Task<Result<Polled>> PollOnce(std::shared_ptr<client::LogScanner> scanner, t
 
 }  // namespace
 
-Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const UnionBucket& bucket, int64_t from,
-                                               int64_t to, std::vector<std::string> columns) {
+Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const UnionBucket& bucket,
+                                               int64_t from, int64_t to,
+                                               std::vector<std::string> columns) {
   std::unique_ptr<LogTail> tail(new LogTail);
   tail->loop_ = read.loop;
   tail->bucket_ = read.IdOf(bucket);
   tail->from_ = from;
   tail->to_ = to;
-  // Nothing to read, also where `from` is "earliest" and the bucket never had a row: a scan would wait for one.
+  // Nothing to read, also where `from` is "earliest" and the bucket never had a row: a scan would
+  // wait for one.
   if (to <= std::max<int64_t>(from, 0)) return tail;
-  ASSIGN_OR_RAISE(tail->scanner_, io::SyncWait(*read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
-                                                                      tail->bucket_, from, std::move(columns))));
+  ASSIGN_OR_RAISE(tail->scanner_,
+                  io::SyncWait(*read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
+                                                       tail->bucket_, from, std::move(columns))));
   return tail;
 }
 
@@ -61,7 +66,8 @@ Result<LogTail::Rows> LogTail::Next() {
       const int64_t end = std::clamp<int64_t>(to_ - batch.base_offset, 0, count);
       if (skip >= end) continue;
       Rows rows{.rows = batch.rows->Slice(skip, end - skip)};
-      if (!batch.changes.empty()) rows.changes.assign(batch.changes.begin() + skip, batch.changes.begin() + end);
+      if (!batch.changes.empty())
+        rows.changes.assign(batch.changes.begin() + skip, batch.changes.begin() + end);
       return rows;
     }
     if (scanner_ == nullptr) return Rows{};
@@ -72,7 +78,8 @@ Result<LogTail::Rows> LogTail::Next() {
     waiting_ = std::move(polled.batches);
     if (polled.position && *polled.position >= to_) scanner_.reset();
   }
-  return Error(ErrorCode::kRequestTimeOut, "log gives no rows below its high watermark, ", bucket_, " to=", to_);
+  return Error(ErrorCode::kRequestTimeOut, "log gives no rows below its high watermark, ", bucket_,
+               " to=", to_);
 }
 
 }  // namespace sluice::sql

@@ -16,7 +16,8 @@ struct MemorySnapshot {
   std::vector<MemoryRow> rows;
 };
 
-std::shared_ptr<arrow::Schema> ArrowSchemaOf(const std::vector<SourceColumn>& columns, const std::vector<int>& chosen) {
+std::shared_ptr<arrow::Schema> ArrowSchemaOf(const std::vector<SourceColumn>& columns,
+                                             const std::vector<int>& chosen) {
   arrow::FieldVector fields;
   for (const int column : chosen) {
     const SourceColumn& source = columns[static_cast<size_t>(column)];
@@ -35,7 +36,9 @@ std::vector<SourceColumn> SnapshotColumns() {
 class OneBatch : public BatchReader {
  public:
   explicit OneBatch(std::shared_ptr<arrow::RecordBatch> batch) : batch_(std::move(batch)) {}
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return std::exchange(batch_, nullptr); }
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    return std::exchange(batch_, nullptr);
+  }
 
  private:
   std::shared_ptr<arrow::RecordBatch> batch_;
@@ -45,7 +48,9 @@ class OnePart : public ScanSource {
  public:
   explicit OnePart(std::shared_ptr<arrow::RecordBatch> batch) : batch_(std::move(batch)) {}
   int parts() const override { return 1; }
-  Result<std::unique_ptr<BatchReader>> OpenPart(int) override { return std::make_unique<OneBatch>(batch_); }
+  Result<std::unique_ptr<BatchReader>> OpenPart(int) override {
+    return std::make_unique<OneBatch>(batch_);
+  }
 
  private:
   std::shared_ptr<arrow::RecordBatch> batch_;
@@ -56,9 +61,12 @@ class MemoryView : public TableView {
   MemoryView(std::vector<SourceColumn> columns, std::vector<MemoryRow> rows)
       : columns_(std::move(columns)), rows_(std::move(rows)) {}
   const std::vector<SourceColumn>& columns() const override { return columns_; }
-  std::optional<int64_t> RowCountHint() const override { return static_cast<int64_t>(rows_.size()); }
+  std::optional<int64_t> RowCountHint() const override {
+    return static_cast<int64_t>(rows_.size());
+  }
 
-  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate>) override {
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
+                                           std::vector<Predicate>) override {
     const auto schema = ArrowSchemaOf(columns_, columns);
     std::vector<std::shared_ptr<arrow::Array>> arrays;
     for (size_t i = 0; i < columns.size(); ++i) {
@@ -74,8 +82,10 @@ class MemoryView : public TableView {
         arrow::RecordBatch::Make(schema, static_cast<int64_t>(rows_.size()), std::move(arrays)));
   }
 
-  std::vector<std::string> Explain(const std::vector<int>&, const std::vector<Predicate>& predicates) const override {
-    return {"memory: rows=" + std::to_string(rows_.size()) + " predicates=" + std::to_string(predicates.size())};
+  std::vector<std::string> Explain(const std::vector<int>&,
+                                   const std::vector<Predicate>& predicates) const override {
+    return {"memory: rows=" + std::to_string(rows_.size()) +
+            " predicates=" + std::to_string(predicates.size())};
   }
 
  private:
@@ -141,7 +151,9 @@ class MemoryCatalog::Sink : public TableSink {
           row.push_back(arrow::MakeNullScalar(column.type->ToArrow()));
           continue;
         }
-        ASSIGN_OR_RAISE(auto value, batch->column(static_cast<int>(at - options_.columns.begin()))->GetScalar(i));
+        ASSIGN_OR_RAISE(
+            auto value,
+            batch->column(static_cast<int>(at - options_.columns.begin()))->GetScalar(i));
         row.push_back(std::move(value));
       }
       if (options_.deletes) {
@@ -155,8 +167,8 @@ class MemoryCatalog::Sink : public TableSink {
 
   Status Finish() override {
     const std::lock_guard lock(catalog_.mutex_);
-    table_->snapshots.push_back(
-        {static_cast<int64_t>(table_->snapshots.size()) + 1, catalog_.clock_.NowMs(), table_->rows});
+    table_->snapshots.push_back({static_cast<int64_t>(table_->snapshots.size()) + 1,
+                                 catalog_.clock_.NowMs(), table_->rows});
     return Status::OK();
   }
 
@@ -183,7 +195,8 @@ Result<bool> MemoryCatalog::DatabaseExists(const std::string& database) {
   return databases_.contains(database);
 }
 
-Status MemoryCatalog::CreateDatabase(const std::string& database, const types::DatabaseDescriptor& descriptor,
+Status MemoryCatalog::CreateDatabase(const std::string& database,
+                                     const types::DatabaseDescriptor& descriptor,
                                      bool if_not_exists) {
   const std::lock_guard lock(mutex_);
   if (databases_.emplace(database, descriptor).second || if_not_exists) return Status::OK();
@@ -193,7 +206,9 @@ Status MemoryCatalog::CreateDatabase(const std::string& database, const types::D
 Status MemoryCatalog::DropDatabase(const std::string& database, bool if_exists, bool cascade) {
   const std::lock_guard lock(mutex_);
   if (!databases_.contains(database)) {
-    return if_exists ? Status::OK() : Error(ErrorCode::kDatabaseNotExist, "database does not exist, name=", database);
+    return if_exists
+               ? Status::OK()
+               : Error(ErrorCode::kDatabaseNotExist, "database does not exist, name=", database);
   }
   const auto inside = [&](const auto& entry) { return entry.first.database == database; };
   if (!cascade && (std::ranges::any_of(tables_, inside) || std::ranges::any_of(views_, inside))) {
@@ -209,7 +224,8 @@ Status MemoryCatalog::DropDatabase(const std::string& database, bool if_exists, 
 
 Result<std::shared_ptr<MemoryCatalog::Table>> MemoryCatalog::Find(const types::TablePath& path) {
   const auto found = tables_.find(path);
-  if (found == tables_.end()) return Error(ErrorCode::kTableNotExist, "table does not exist, name=", path);
+  if (found == tables_.end())
+    return Error(ErrorCode::kTableNotExist, "table does not exist, name=", path);
   return found->second;
 }
 
@@ -230,13 +246,15 @@ Result<types::TableInfo> MemoryCatalog::GetTable(const types::TablePath& path) {
   return table->info;
 }
 
-Status MemoryCatalog::CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
-                                  bool if_not_exists) {
+Status MemoryCatalog::CreateTable(const types::TablePath& path,
+                                  const types::TableDescriptor& descriptor, bool if_not_exists) {
   const std::lock_guard lock(mutex_);
   if (!databases_.contains(path.database))
     return Error(ErrorCode::kDatabaseNotExist, "database does not exist, name=", path.database);
   if (tables_.contains(path)) {
-    return if_not_exists ? Status::OK() : Error(ErrorCode::kTableAlreadyExist, "table exists already, name=", path);
+    return if_not_exists
+               ? Status::OK()
+               : Error(ErrorCode::kTableAlreadyExist, "table exists already, name=", path);
   }
   auto table = std::make_shared<Table>();
   table->info.path = path;
@@ -253,7 +271,8 @@ Status MemoryCatalog::DropTable(const types::TablePath& path, bool if_exists) {
   return Error(ErrorCode::kTableNotExist, "table does not exist, name=", path);
 }
 
-Status MemoryCatalog::AlterTable(const types::TablePath& path, const TableChanges& changes, bool if_exists) {
+Status MemoryCatalog::AlterTable(const types::TablePath& path, const TableChanges& changes,
+                                 bool if_exists) {
   const std::lock_guard lock(mutex_);
   const auto table = Find(path);
   if (!table.ok()) return if_exists ? Status::OK() : table.status();
@@ -269,17 +288,20 @@ Status MemoryCatalog::AlterTable(const types::TablePath& path, const TableChange
     if (descriptor.schema.IndexOf(column.name) >= 0)
       return Error(ErrorCode::kInvalidAlterTable, "column exists already, name=", column.name);
     descriptor.schema.columns.push_back(column);
-    for (MemoryRow& row : (*table)->rows) row.push_back(arrow::MakeNullScalar(column.type->ToArrow()));
+    for (MemoryRow& row : (*table)->rows)
+      row.push_back(arrow::MakeNullScalar(column.type->ToArrow()));
   }
   if (!changes.drop_columns.empty() || !changes.rename_columns.empty()) {
-    return Error(ErrorCode::kInvalidAlterTable, "columns cannot be dropped or renamed, table=", path);
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "columns cannot be dropped or renamed, table=", path);
   }
   return Status::OK();
 }
 
 // --- partitions and views ---
 
-Result<std::vector<types::PartitionInfo>> MemoryCatalog::ListPartitions(const types::TablePath& path) {
+Result<std::vector<types::PartitionInfo>> MemoryCatalog::ListPartitions(
+    const types::TablePath& path) {
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(const auto table, Find(path));
   if (!table->info.descriptor.partitioned())
@@ -291,46 +313,51 @@ namespace {
 
 Result<types::PartitionInfo> PartitionOf(const types::TableDescriptor& table,
                                          const std::map<std::string, std::string>& spec) {
-  if (!table.partitioned()) return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned");
+  if (!table.partitioned())
+    return Error(ErrorCode::kTableNotPartitioned, "table is not partitioned");
   types::PartitionInfo partition;
   for (const std::string& key : table.partition_keys) {
     const auto value = spec.find(key);
-    if (value == spec.end()) return Error(ErrorCode::kPartitionSpecInvalid, "partition lacks a column, name=", key);
+    if (value == spec.end())
+      return Error(ErrorCode::kPartitionSpecInvalid, "partition lacks a column, name=", key);
     partition.values.push_back(value->second);
   }
   if (spec.size() != partition.values.size())
-    return Error(ErrorCode::kPartitionSpecInvalid, "partition names another column than the table's");
+    return Error(ErrorCode::kPartitionSpecInvalid,
+                 "partition names another column than the table's");
   return partition;
 }
 
 }  // namespace
 
-Status MemoryCatalog::CreatePartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+Status MemoryCatalog::CreatePartition(const types::TablePath& path,
+                                      const std::map<std::string, std::string>& spec,
                                       bool if_not_exists) {
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(const auto table, Find(path));
   ASSIGN_OR_RAISE(types::PartitionInfo partition, PartitionOf(table->info.descriptor, spec));
   for (const types::PartitionInfo& other : table->partitions) {
     if (other.values == partition.values) {
-      return if_not_exists
-                 ? Status::OK()
-                 : Error(ErrorCode::kPartitionAlreadyExists, "partition exists already, name=", partition.Name());
+      return if_not_exists ? Status::OK()
+                           : Error(ErrorCode::kPartitionAlreadyExists,
+                                   "partition exists already, name=", partition.Name());
     }
   }
   table->partitions.push_back(std::move(partition));
   return Status::OK();
 }
 
-Status MemoryCatalog::DropPartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+Status MemoryCatalog::DropPartition(const types::TablePath& path,
+                                    const std::map<std::string, std::string>& spec,
                                     bool if_exists) {
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(const auto table, Find(path));
   ASSIGN_OR_RAISE(const types::PartitionInfo partition, PartitionOf(table->info.descriptor, spec));
-  const auto removed =
-      std::erase_if(table->partitions, [&](const auto& other) { return other.values == partition.values; });
-  return removed > 0 || if_exists
-             ? Status::OK()
-             : Error(ErrorCode::kPartitionNotExists, "partition does not exist, name=", partition.Name());
+  const auto removed = std::erase_if(
+      table->partitions, [&](const auto& other) { return other.values == partition.values; });
+  return removed > 0 || if_exists ? Status::OK()
+                                  : Error(ErrorCode::kPartitionNotExists,
+                                          "partition does not exist, name=", partition.Name());
 }
 
 Result<std::vector<std::string>> MemoryCatalog::ListViews(const std::string& database) {
@@ -381,25 +408,31 @@ Result<std::shared_ptr<TableView>> MemoryCatalog::View(const TableRef& ref) {
     for (const MemorySnapshot& snapshot : table->snapshots) {
       rows.push_back(
           {std::make_shared<arrow::Int64Scalar>(snapshot.id),
-           std::make_shared<arrow::TimestampScalar>(snapshot.time_ms, arrow::timestamp(arrow::TimeUnit::MILLI)),
+           std::make_shared<arrow::TimestampScalar>(snapshot.time_ms,
+                                                    arrow::timestamp(arrow::TimeUnit::MILLI)),
            std::make_shared<arrow::Int64Scalar>(static_cast<int64_t>(snapshot.rows.size()))});
     }
     return std::make_shared<MemoryView>(std::move(columns), std::move(rows));
   }
-  if (!ref.as_of_ms && !ref.as_of_snapshot) return std::make_shared<MemoryView>(std::move(columns), table->rows);
+  if (!ref.as_of_ms && !ref.as_of_snapshot)
+    return std::make_shared<MemoryView>(std::move(columns), table->rows);
   const MemorySnapshot* chosen = nullptr;
   for (const MemorySnapshot& snapshot : table->snapshots) {
-    const bool fits = ref.as_of_ms ? snapshot.time_ms <= *ref.as_of_ms : snapshot.id == *ref.as_of_snapshot;
+    const bool fits =
+        ref.as_of_ms ? snapshot.time_ms <= *ref.as_of_ms : snapshot.id == *ref.as_of_snapshot;
     if (fits) chosen = &snapshot;
   }
   if (chosen == nullptr) {
-    return Error(ErrorCode::kLakeSnapshotNotExist, "table has no snapshot so old, table=", ref.ToString(),
-                 ref.as_of_ms ? " time_ms=" : " snapshot=", ref.as_of_ms.value_or(ref.as_of_snapshot.value_or(0)));
+    return Error(ErrorCode::kLakeSnapshotNotExist,
+                 "table has no snapshot so old, table=", ref.ToString(),
+                 ref.as_of_ms ? " time_ms=" : " snapshot=",
+                 ref.as_of_ms.value_or(ref.as_of_snapshot.value_or(0)));
   }
   return std::make_shared<MemoryView>(std::move(columns), chosen->rows);
 }
 
-Result<std::unique_ptr<TableSink>> MemoryCatalog::OpenSink(const types::TablePath& path, const SinkOptions& options) {
+Result<std::unique_ptr<TableSink>> MemoryCatalog::OpenSink(const types::TablePath& path,
+                                                           const SinkOptions& options) {
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(auto table, Find(path));
   return std::make_unique<Sink>(*this, std::move(table), options);

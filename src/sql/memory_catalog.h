@@ -12,10 +12,11 @@
 
 namespace sluice::sql {
 
-/// Databases, tables and views in memory: the twin of the cluster's catalog for tests of the engine.
+/// Databases, tables and views in memory: the twin of the cluster's catalog for tests of the
+/// engine.
 ///
-/// Every write is a snapshot of the lake at once, so `t`, `t$lake` and time travel can be asked for.
-/// Threads: any.
+/// Every write is a snapshot of the lake at once, so `t`, `t$lake` and time travel can be asked
+/// for. Threads: any.
 class MemoryCatalog : public TableCatalog {
  public:
   explicit MemoryCatalog(io::Clock& clock);
@@ -31,9 +32,11 @@ class MemoryCatalog : public TableCatalog {
   Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
                      bool if_not_exists) override;
   Status DropTable(const types::TablePath& path, bool if_exists) override;
-  Status AlterTable(const types::TablePath& path, const TableChanges& changes, bool if_exists) override;
+  Status AlterTable(const types::TablePath& path, const TableChanges& changes,
+                    bool if_exists) override;
   Result<std::vector<types::PartitionInfo>> ListPartitions(const types::TablePath& path) override;
-  Status CreatePartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+  Status CreatePartition(const types::TablePath& path,
+                         const std::map<std::string, std::string>& spec,
                          bool if_not_exists) override;
   Status DropPartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
                        bool if_exists) override;
@@ -43,7 +46,8 @@ class MemoryCatalog : public TableCatalog {
   Status DropView(const types::TablePath& path, bool if_exists) override;
   Result<std::vector<SourceColumn>> Columns(const TableRef& ref) override;
   Result<std::shared_ptr<TableView>> View(const TableRef& ref) override;
-  Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path, const SinkOptions& options) override;
+  Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
+                                              const SinkOptions& options) override;
 
   struct Table;
   class Sink;

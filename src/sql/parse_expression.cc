@@ -32,15 +32,16 @@ ExprPtr Negate(ExprPtr expr, bool negated) {
   return MakeCall("NOT", at, std::move(expr));
 }
 
-constexpr std::array kComparisons = {std::string_view("="), std::string_view("<>"), std::string_view("!="),
-                                     std::string_view("<"), std::string_view("<="), std::string_view(">"),
-                                     std::string_view(">=")};
+constexpr std::array kComparisons = {
+    std::string_view("="),  std::string_view("<>"), std::string_view("!="), std::string_view("<"),
+    std::string_view("<="), std::string_view(">"),  std::string_view(">=")};
 
 // Functions that the grammar calls without parentheses.
-constexpr std::array kBareFunctions = {std::string_view("CURRENT_TIMESTAMP"), std::string_view("CURRENT_DATE"),
-                                       std::string_view("CURRENT_TIME"),      std::string_view("LOCALTIMESTAMP"),
-                                       std::string_view("LOCALTIME"),         std::string_view("CURRENT_ROW_TIMESTAMP"),
-                                       std::string_view("CURRENT_DATABASE"),  std::string_view("CURRENT_CATALOG")};
+constexpr std::array kBareFunctions = {
+    std::string_view("CURRENT_TIMESTAMP"), std::string_view("CURRENT_DATE"),
+    std::string_view("CURRENT_TIME"),      std::string_view("LOCALTIMESTAMP"),
+    std::string_view("LOCALTIME"),         std::string_view("CURRENT_ROW_TIMESTAMP"),
+    std::string_view("CURRENT_DATABASE"),  std::string_view("CURRENT_CATALOG")};
 
 struct Unit {
   std::string_view word;
@@ -131,7 +132,8 @@ Result<ExprPtr> Parser::Comparison() {
 // One comparison after `left`; clears `more` when none follows.
 Result<ExprPtr> Parser::Predicate(ExprPtr left, bool* more) {
   const Position at = Peek().at;
-  if (Peek().kind == TokenKind::kSymbol && std::ranges::find(kComparisons, Peek().text) != kComparisons.end()) {
+  if (Peek().kind == TokenKind::kSymbol &&
+      std::ranges::find(kComparisons, Peek().text) != kComparisons.end()) {
     std::string op = Take().text;
     if (op == "!=") op = "<>";
     if (PeekWord("ALL") || ((PeekWord("ANY") || PeekWord("SOME")) && PeekSymbol("(", 1))) {
@@ -142,12 +144,13 @@ Result<ExprPtr> Parser::Predicate(ExprPtr left, bool* more) {
   }
   if (PeekSymbol("==")) return InvalidAt(at, "== is not an operator, write =");
   if (PeekWord("IS")) return IsTest(std::move(left));
-  const bool negated =
-      PeekWord("NOT") && (PeekWord("BETWEEN", 1) || PeekWord("IN", 1) || PeekWord("LIKE", 1) || PeekWord("SIMILAR", 1));
+  const bool negated = PeekWord("NOT") && (PeekWord("BETWEEN", 1) || PeekWord("IN", 1) ||
+                                           PeekWord("LIKE", 1) || PeekWord("SIMILAR", 1));
   if (negated) Take();
   if (AcceptWord("BETWEEN")) return BetweenTail(std::move(left), negated, at);
   if (AcceptWord("IN")) return InTail(std::move(left), negated, at);
-  if (PeekWord("LIKE") || PeekWords({"SIMILAR", "TO"})) return LikeTail(std::move(left), negated, at);
+  if (PeekWord("LIKE") || PeekWords({"SIMILAR", "TO"}))
+    return LikeTail(std::move(left), negated, at);
   if (AcceptWord("OVERLAPS")) {
     ASSIGN_OR_RAISE(ExprPtr right, Concatenation());
     return MakeCall("OVERLAPS", at, std::move(left), std::move(right));
@@ -161,7 +164,8 @@ Result<ExprPtr> Parser::IsTest(ExprPtr left) {
   const bool negated = AcceptWord("NOT");
   if (AcceptWords({"DISTINCT", "FROM"})) {
     ASSIGN_OR_RAISE(ExprPtr right, Concatenation());
-    return MakeCall(negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", at, std::move(left), std::move(right));
+    return MakeCall(negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", at, std::move(left),
+                    std::move(right));
   }
   for (const std::string_view test : {"NULL", "TRUE", "FALSE", "UNKNOWN"}) {
     if (AcceptWord(test)) {
@@ -178,9 +182,9 @@ Result<ExprPtr> Parser::BetweenTail(ExprPtr left, bool negated, Position at) {
   ASSIGN_OR_RAISE(ExprPtr low, Concatenation());
   RETURN_NOT_OK(ExpectWord("AND"));
   ASSIGN_OR_RAISE(ExprPtr high, Concatenation());
-  return Negate(
-      MakeCall(symmetric ? "BETWEEN SYMMETRIC" : "BETWEEN", at, std::move(left), std::move(low), std::move(high)),
-      negated);
+  return Negate(MakeCall(symmetric ? "BETWEEN SYMMETRIC" : "BETWEEN", at, std::move(left),
+                         std::move(low), std::move(high)),
+                negated);
 }
 
 Result<ExprPtr> Parser::InTail(ExprPtr left, bool negated, Position at) {
@@ -302,10 +306,12 @@ Result<ExprPtr> Parser::Literal() {
   ExprPtr literal = Make(ExprKind::kNumber, token.at);
   literal->text = token.text;
   literal->number_kind = token.kind;
-  if (token.kind == TokenKind::kString || token.kind == TokenKind::kUnicode) literal->kind = ExprKind::kString;
+  if (token.kind == TokenKind::kString || token.kind == TokenKind::kUnicode)
+    literal->kind = ExprKind::kString;
   if (token.kind == TokenKind::kHex) literal->kind = ExprKind::kBinary;
   // Literals side by side are one: 'a' 'b'.
-  while (literal->kind == ExprKind::kString && Peek().kind == TokenKind::kString) literal->text += Take().text;
+  while (literal->kind == ExprKind::kString && Peek().kind == TokenKind::kString)
+    literal->text += Take().text;
   return literal;
 }
 
@@ -331,8 +337,8 @@ Result<ExprPtr> Parser::Parenthesized() {
   RETURN_NOT_OK(ExpectSymbol(")"));
   // (a - b) DAY TO SECOND: the difference of two times as an interval.
   if (first->kind == ExprKind::kCall && first->name == "-" &&
-      (PeekWord("DAY") || PeekWord("HOUR") || PeekWord("MINUTE") || PeekWord("SECOND") || PeekWord("YEAR") ||
-       PeekWord("MONTH"))) {
+      (PeekWord("DAY") || PeekWord("HOUR") || PeekWord("MINUTE") || PeekWord("SECOND") ||
+       PeekWord("YEAR") || PeekWord("MONTH"))) {
     ASSIGN_OR_RAISE(first->name2, TimeUnit());
     first->name = "TIME DIFFERENCE";
     if (AcceptWord("TO")) RETURN_NOT_OK(TimeUnit().status());
@@ -340,7 +346,8 @@ Result<ExprPtr> Parser::Parenthesized() {
   return first;
 }
 
-// Expressions that start with a word of their own; clears `matched` when the next token starts none.
+// Expressions that start with a word of their own; clears `matched` when the next token starts
+// none.
 Result<ExprPtr> Parser::KeywordExpression(bool* matched) {
   const Token token = Peek();
   if (token.kind != TokenKind::kWord) {
@@ -356,8 +363,9 @@ Result<ExprPtr> Parser::KeywordExpression(bool* matched) {
   }
   if (word == "CASE") return CaseExpression();
   if ((word == "CAST" || word == "TRY_CAST") && PeekSymbol("(", 1)) return CastExpression(word);
-  if (word == "INTERVAL" && (Peek(1).kind == TokenKind::kString || Peek(1).kind == TokenKind::kInteger ||
-                             PeekSymbol("-", 1) || PeekSymbol("(", 1))) {
+  if (word == "INTERVAL" &&
+      (Peek(1).kind == TokenKind::kString || Peek(1).kind == TokenKind::kInteger ||
+       PeekSymbol("-", 1) || PeekSymbol("(", 1))) {
     return IntervalExpression();
   }
   if (word == "EXISTS" && PeekSymbol("(", 1)) {
@@ -368,7 +376,8 @@ Result<ExprPtr> Parser::KeywordExpression(bool* matched) {
     RETURN_NOT_OK(ExpectSymbol(")"));
     return exists;
   }
-  if ((word == "DATE" || word == "TIME" || word == "TIMESTAMP") && Peek(1).kind == TokenKind::kString) {
+  if ((word == "DATE" || word == "TIME" || word == "TIMESTAMP") &&
+      Peek(1).kind == TokenKind::kString) {
     Take();
     ExprPtr literal = Make(ExprKind::kTemporal, token.at);
     literal->name = word;
@@ -526,7 +535,8 @@ Result<ExprPtr> Parser::Call(std::string name, Position at) {
   return call;
 }
 
-// Argument lists with words of their own, from after the parenthesis to before its end. False: an ordinary list follows.
+// Argument lists with words of their own, from after the parenthesis to before its end. False: an
+// ordinary list follows.
 Result<bool> Parser::SpecialArguments(Expr* call) {
   const auto take = [this, call]() -> Status {
     ASSIGN_OR_RAISE(ExprPtr argument, Expression());
@@ -544,7 +554,8 @@ Result<bool> Parser::SpecialArguments(Expr* call) {
     return true;
   }
   if (name == "POSITION") {
-    ASSIGN_OR_RAISE(ExprPtr sought, Concatenation());  // Not Expression: IN would be taken as a predicate.
+    ASSIGN_OR_RAISE(ExprPtr sought,
+                    Concatenation());  // Not Expression: IN would be taken as a predicate.
     call->args.push_back(std::move(sought));
     RETURN_NOT_OK(ExpectWord("IN"));
     RETURN_NOT_OK(take());
@@ -662,8 +673,10 @@ Result<ast::WindowSpec> Parser::Window() {
 
 Result<ast::WindowSpec::Bound> Parser::WindowBound() {
   using Kind = ast::WindowSpec::Bound::Kind;
-  if (AcceptWords({"UNBOUNDED", "PRECEDING"})) return ast::WindowSpec::Bound{Kind::kUnboundedPreceding, nullptr};
-  if (AcceptWords({"UNBOUNDED", "FOLLOWING"})) return ast::WindowSpec::Bound{Kind::kUnboundedFollowing, nullptr};
+  if (AcceptWords({"UNBOUNDED", "PRECEDING"}))
+    return ast::WindowSpec::Bound{Kind::kUnboundedPreceding, nullptr};
+  if (AcceptWords({"UNBOUNDED", "FOLLOWING"}))
+    return ast::WindowSpec::Bound{Kind::kUnboundedFollowing, nullptr};
   if (AcceptWords({"CURRENT", "ROW"})) return ast::WindowSpec::Bound{Kind::kCurrentRow, nullptr};
   ASSIGN_OR_RAISE(ExprPtr offset, Concatenation());
   if (AcceptWord("PRECEDING")) return ast::WindowSpec::Bound{Kind::kPreceding, std::move(offset)};

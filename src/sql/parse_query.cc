@@ -191,7 +191,8 @@ Status Parser::GroupingElement(ast::Select* select) {
   const bool rollup = PeekWord("ROLLUP") && PeekSymbol("(", 1);
   const bool cube = PeekWord("CUBE") && PeekSymbol("(", 1);
   if (!sets && !rollup && !cube) {
-    if (!select->grouping_sets.empty()) return NotCovered(at, "GROUP BY with an expression beside grouping sets");
+    if (!select->grouping_sets.empty())
+      return NotCovered(at, "GROUP BY with an expression beside grouping sets");
     if (PeekSymbol("(") && PeekSymbol(")", 1)) {
       Take();
       Take();  // GROUP BY (): one group.
@@ -205,7 +206,8 @@ Status Parser::GroupingElement(ast::Select* select) {
     }
     return Status::OK();
   }
-  if (!select->group_by.empty()) return NotCovered(at, "GROUP BY with an expression beside grouping sets");
+  if (!select->group_by.empty())
+    return NotCovered(at, "GROUP BY with an expression beside grouping sets");
   Take();
   if (sets) Take();
   RETURN_NOT_OK(ExpectSymbol("("));
@@ -285,7 +287,9 @@ Result<bool> Parser::JoinType(Relation* join) {
     join->join = ast::JoinKind::kInner;
   } else if (PeekWord("LEFT") || PeekWord("RIGHT") || PeekWord("FULL")) {
     const std::string side = Take().upper;
-    join->join = side == "LEFT" ? ast::JoinKind::kLeft : side == "RIGHT" ? ast::JoinKind::kRight : ast::JoinKind::kFull;
+    join->join = side == "LEFT"    ? ast::JoinKind::kLeft
+                 : side == "RIGHT" ? ast::JoinKind::kRight
+                                   : ast::JoinKind::kFull;
     if (side == "LEFT" && AcceptWord("SEMI")) {
       join->join = ast::JoinKind::kSemi;
     } else if (side == "LEFT" && AcceptWord("ANTI")) {
@@ -362,7 +366,8 @@ Result<RelationPtr> Parser::PrimaryRelation() {
   return relation;
 }
 
-// TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTES [, offset])), HOP and CUMULATE likewise.
+// TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTES [, offset])), HOP and CUMULATE
+// likewise.
 Result<RelationPtr> Parser::TableFunction() {
   Take();
   RETURN_NOT_OK(ExpectSymbol("("));
@@ -402,7 +407,8 @@ Result<RelationPtr> Parser::TableFunction() {
   return relation;
 }
 
-// FOR SYSTEM_TIME AS OF t (Flink), FOR TIMESTAMP AS OF t, FOR [SYSTEM_]VERSION AS OF n, and Spark's without FOR.
+// FOR SYSTEM_TIME AS OF t (Flink), FOR TIMESTAMP AS OF t, FOR [SYSTEM_]VERSION AS OF n, and Spark's
+// without FOR.
 Status Parser::AsOf(Relation* table) {
   const size_t lead = PeekWord("FOR") ? 1 : 0;
   const bool time = PeekWord("SYSTEM_TIME", lead) || PeekWord("TIMESTAMP", lead);

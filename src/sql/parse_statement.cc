@@ -50,9 +50,9 @@ Result<ast::Statement> Parser::StatementNode() {
     done = SetOrReset(&out, word == "RESET");
   } else if (word == "EXPLAIN") {
     done = Explain(&out);
-  } else if (word == "EXECUTE" || word == "BEGIN" || word == "TRUNCATE" || word == "ANALYZE" || word == "LOAD" ||
-             word == "UNLOAD" || word == "CALL" || word == "COMPILE" || word == "ADD" || word == "REMOVE" ||
-             word == "STOP" || word == "MERGE") {
+  } else if (word == "EXECUTE" || word == "BEGIN" || word == "TRUNCATE" || word == "ANALYZE" ||
+             word == "LOAD" || word == "UNLOAD" || word == "CALL" || word == "COMPILE" ||
+             word == "ADD" || word == "REMOVE" || word == "STOP" || word == "MERGE") {
     return NotCovered(token.at, "statement " + word);
   } else {
     return Unexpected("a statement");
@@ -77,7 +77,8 @@ Status Parser::Create(ast::Statement* out) {
   if (PeekWords({"OR", "REPLACE"})) return NotCovered(at, "CREATE OR REPLACE");
   const bool temporary = AcceptWord("TEMPORARY");
   if (AcceptWord("VIEW")) return CreateView(out, temporary);
-  if (PeekWord("FUNCTION") || PeekWords({"SYSTEM", "FUNCTION"})) return NotCovered(at, "CREATE FUNCTION");
+  if (PeekWord("FUNCTION") || PeekWords({"SYSTEM", "FUNCTION"}))
+    return NotCovered(at, "CREATE FUNCTION");
   if (PeekWord("MATERIALIZED")) return NotCovered(at, "CREATE MATERIALIZED TABLE");
   if (PeekWord("MODEL")) return NotCovered(at, "CREATE MODEL");
   if (temporary) return NotCovered(at, "CREATE TEMPORARY other than VIEW");
@@ -156,7 +157,8 @@ Status Parser::TableTail(ast::CreateTable* table) {
       ASSIGN_OR_RAISE(table->partitioned_by, NameList("a column name"));
     } else if (AcceptWord("DISTRIBUTED")) {
       if (AcceptWord("BY")) {
-        if (!AcceptWord("HASH") && PeekWord("RANGE")) return NotCovered(Peek().at, "DISTRIBUTED BY RANGE");
+        if (!AcceptWord("HASH") && PeekWord("RANGE"))
+          return NotCovered(Peek().at, "DISTRIBUTED BY RANGE");
         ASSIGN_OR_RAISE(table->distributed_by, NameList("a column name"));
       }
       if (AcceptWord("INTO")) {
@@ -318,7 +320,8 @@ Status Parser::AlterAdd(ast::AlterTable* alter) {
   const bool several = AcceptSymbol("(");
   do {
     ASSIGN_OR_RAISE(ast::ColumnDefinition column, Column(nullptr));
-    if (PeekWord("FIRST") || PeekWord("AFTER")) return NotCovered(Peek().at, "placing a new column other than last");
+    if (PeekWord("FIRST") || PeekWord("AFTER"))
+      return NotCovered(Peek().at, "placing a new column other than last");
     alter->add.push_back(std::move(column));
   } while (several && AcceptSymbol(","));
   return several ? ExpectSymbol(")") : Status::OK();
@@ -349,7 +352,8 @@ Result<ast::PartitionSpec> Parser::Partition() {
   do {
     ASSIGN_OR_RAISE(std::string name, Identifier("a partition column"));
     RETURN_NOT_OK(ExpectSymbol("="));
-    if (Peek().kind != TokenKind::kString && Peek().kind != TokenKind::kInteger) return Unexpected("a 'value'");
+    if (Peek().kind != TokenKind::kString && Peek().kind != TokenKind::kInteger)
+      return Unexpected("a 'value'");
     spec.values.emplace_back(std::move(name), Take().text);
   } while (AcceptSymbol(","));
   RETURN_NOT_OK(ExpectSymbol(")"));
@@ -409,8 +413,8 @@ Status Parser::Show(ast::Statement* out) {
 Status Parser::Explain(ast::Statement* out) {
   Take();
   AcceptWords({"PLAN", "FOR"});
-  while (PeekWord("ESTIMATED_COST") || PeekWord("CHANGELOG_MODE") || PeekWord("JSON_EXECUTION_PLAN") ||
-         PeekWord("PLAN_ADVICE")) {
+  while (PeekWord("ESTIMATED_COST") || PeekWord("CHANGELOG_MODE") ||
+         PeekWord("JSON_EXECUTION_PLAN") || PeekWord("PLAN_ADVICE")) {
     return NotCovered(Peek().at, "EXPLAIN " + Peek().upper);
   }
   RETURN_NOT_OK(CheckDepth());

@@ -9,20 +9,27 @@ namespace {
 
 // Words that end or join the clauses around a name, so a bare name can never be one of them.
 constexpr std::string_view kReserved[] = {
-    "ALL",    "AND",    "AS",       "BETWEEN", "CASE",   "CAST",  "CREATE", "CROSS",  "DISTINCT",
-    "ELSE",   "END",    "EXCEPT", "EXISTS",   "FETCH",   "FOR",    "FROM",  "FULL",   "GROUP",  "HAVING",
-    "IN",     "INNER",  "INSERT", "INTERSECT", "INTO",   "IS",     "JOIN",  "LEFT",   "LIKE",   "LIMIT",
-    "MINUS",  "NATURAL", "NOT",   "NULL",     "OFFSET",  "ON",     "OR",    "ORDER",  "OUTER",  "RIGHT",
-    "SELECT", "THEN",   "UNION",  "USING",    "VALUES",  "WHEN",   "WHERE", "WITH",   "WINDOW", "TRUE", "FALSE"};
+    "ALL",    "AND",   "AS",     "BETWEEN", "CASE",      "CAST",  "CREATE", "CROSS",  "DISTINCT",
+    "ELSE",   "END",   "EXCEPT", "EXISTS",  "FETCH",     "FOR",   "FROM",   "FULL",   "GROUP",
+    "HAVING", "IN",    "INNER",  "INSERT",  "INTERSECT", "INTO",  "IS",     "JOIN",   "LEFT",
+    "LIKE",   "LIMIT", "MINUS",  "NATURAL", "NOT",       "NULL",  "OFFSET", "ON",     "OR",
+    "ORDER",  "OUTER", "RIGHT",  "SELECT",  "THEN",      "UNION", "USING",  "VALUES", "WHEN",
+    "WHERE",  "WITH",  "WINDOW", "TRUE",    "FALSE"};
 
-bool IsReserved(std::string_view upper) { return std::ranges::find(kReserved, upper) != std::end(kReserved); }
+bool IsReserved(std::string_view upper) {
+  return std::ranges::find(kReserved, upper) != std::end(kReserved);
+}
 
 std::string Describe(const Token& token) {
   switch (token.kind) {
-    case TokenKind::kEnd: return "the end";
-    case TokenKind::kString: return "'" + token.text + "'";
-    case TokenKind::kQuoted: return "`" + token.text + "`";
-    default: return token.text;
+    case TokenKind::kEnd:
+      return "the end";
+    case TokenKind::kString:
+      return "'" + token.text + "'";
+    case TokenKind::kQuoted:
+      return "`" + token.text + "`";
+    default:
+      return token.text;
   }
 }
 
@@ -72,7 +79,9 @@ bool Parser::AcceptSymbol(std::string_view symbol) {
   return true;
 }
 
-Status Parser::ExpectWord(std::string_view upper) { return AcceptWord(upper) ? Status::OK() : Unexpected(upper); }
+Status Parser::ExpectWord(std::string_view upper) {
+  return AcceptWord(upper) ? Status::OK() : Unexpected(upper);
+}
 Status Parser::ExpectSymbol(std::string_view symbol) {
   return AcceptSymbol(symbol) ? Status::OK() : Unexpected(symbol);
 }
@@ -86,12 +95,15 @@ Status Parser::NotCovered(Position at, std::string_view what) const {
 }
 
 Status Parser::CheckDepth() const {
-  return depth_ < kDepthMax ? Status::OK() : InvalidAt(Peek().at, "statement is nested too deep, limit=", kDepthMax);
+  return depth_ < kDepthMax
+             ? Status::OK()
+             : InvalidAt(Peek().at, "statement is nested too deep, limit=", kDepthMax);
 }
 
 bool Parser::PeekIdentifier(size_t ahead) const {
   const Token& token = Peek(ahead);
-  return token.kind == TokenKind::kQuoted || (token.kind == TokenKind::kWord && !IsReserved(token.upper));
+  return token.kind == TokenKind::kQuoted ||
+         (token.kind == TokenKind::kWord && !IsReserved(token.upper));
 }
 
 Result<std::string> Parser::Identifier(std::string_view what) {
@@ -121,7 +133,8 @@ Result<std::vector<ast::Name>> Parser::NameList(std::string_view what) {
 }
 
 Result<std::string> Parser::StringLiteral(std::string_view what) {
-  if (Peek().kind != TokenKind::kString && Peek().kind != TokenKind::kUnicode) return Unexpected(what);
+  if (Peek().kind != TokenKind::kString && Peek().kind != TokenKind::kUnicode)
+    return Unexpected(what);
   return Take().text;
 }
 
@@ -129,7 +142,8 @@ Result<int32_t> Parser::IntegerLiteral(std::string_view what) {
   if (Peek().kind != TokenKind::kInteger) return Unexpected(what);
   const Token& token = Take();
   int32_t value = 0;
-  const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
+  const auto [end, error] =
+      std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
   if (error != std::errc()) return InvalidAt(token.at, "number is too large, number=", token.text);
   return value;
 }
@@ -154,7 +168,8 @@ Result<SqlType> Parser::Type() {
   RETURN_NOT_OK(CheckDepth());
   const Depth depth(*this);
   ASSIGN_OR_RAISE(SqlType type, TypeShape());
-  while (AcceptWord("ARRAY")) type = SqlType::Array(std::move(type));  // "INT ARRAY", the standard's form.
+  while (AcceptWord("ARRAY"))
+    type = SqlType::Array(std::move(type));  // "INT ARRAY", the standard's form.
   if (AcceptWords({"NOT", "NULL"})) {
     type.nullable = false;
   } else {
@@ -177,14 +192,17 @@ struct NamedType {
   SqlKind kind;
 };
 constexpr NamedType kPlainTypes[] = {
-    {"BOOLEAN", SqlKind::kBoolean}, {"TINYINT", SqlKind::kTinyInt}, {"SMALLINT", SqlKind::kSmallInt},
-    {"INT", SqlKind::kInteger},     {"INTEGER", SqlKind::kInteger}, {"BIGINT", SqlKind::kBigInt},
-    {"FLOAT", SqlKind::kFloat},     {"DOUBLE", SqlKind::kDouble},   {"DATE", SqlKind::kDate},
+    {"BOOLEAN", SqlKind::kBoolean},   {"TINYINT", SqlKind::kTinyInt},
+    {"SMALLINT", SqlKind::kSmallInt}, {"INT", SqlKind::kInteger},
+    {"INTEGER", SqlKind::kInteger},   {"BIGINT", SqlKind::kBigInt},
+    {"FLOAT", SqlKind::kFloat},       {"DOUBLE", SqlKind::kDouble},
+    {"DATE", SqlKind::kDate},
 };
 
 Status CheckRange(Position at, std::string_view name, int32_t value, int32_t least, int32_t most) {
   if (value >= least && value <= most) return Status::OK();
-  return InvalidAt(at, "size of type out of range, type=", name, " size=", value, " least=", least, " most=", most);
+  return InvalidAt(at, "size of type out of range, type=", name, " size=", value, " least=", least,
+                   " most=", most);
 }
 
 }  // namespace
@@ -259,7 +277,8 @@ Result<SqlType> Parser::TypeShape() {
     do {
       ASSIGN_OR_RAISE(std::string field, Identifier("a field name"));
       ASSIGN_OR_RAISE(SqlType child, Type());
-      if (Peek().kind == TokenKind::kString) Take();  // A description; types of queries do not keep it.
+      if (Peek().kind == TokenKind::kString)
+        Take();  // A description; types of queries do not keep it.
       type.names.push_back(std::move(field));
       type.children.push_back(std::move(child));
     } while (AcceptSymbol(","));

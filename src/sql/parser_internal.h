@@ -8,11 +8,12 @@
 
 namespace sluice::sql {
 
-/// Recursive descent over the tokens of one statement. Expressions climb by precedence (parse_expression.cc), queries
-/// are in parse_query.cc, statements in parse_statement.cc.
+/// Recursive descent over the tokens of one statement. Expressions climb by precedence
+/// (parse_expression.cc), queries are in parse_query.cc, statements in parse_statement.cc.
 class Parser {
  public:
-  Parser(std::string_view text, std::vector<Token> tokens) : text_(text), tokens_(std::move(tokens)) {}
+  Parser(std::string_view text, std::vector<Token> tokens)
+      : text_(text), tokens_(std::move(tokens)) {}
 
   Result<ast::Statement> Statement();
   Result<ast::QueryPtr> Query();
@@ -20,7 +21,8 @@ class Parser {
   Status ExpectEnd();
 
  private:
-  static constexpr int kDepthMax = 400;  // Nesting of expressions and queries; keeps the stack bounded.
+  static constexpr int kDepthMax =
+      400;  // Nesting of expressions and queries; keeps the stack bounded.
 
   struct Depth {
     explicit Depth(Parser& parser) : parser(parser) { ++parser.depth_; }
@@ -29,7 +31,9 @@ class Parser {
   };
 
   // Tokens.
-  const Token& Peek(size_t ahead = 0) const { return tokens_[std::min(next_ + ahead, tokens_.size() - 1)]; }
+  const Token& Peek(size_t ahead = 0) const {
+    return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
+  }
   const Token& Take() { return tokens_[next_ < tokens_.size() - 1 ? next_++ : next_]; }
   bool PeekWord(std::string_view upper, size_t ahead = 0) const {
     return Peek(ahead).kind == TokenKind::kWord && Peek(ahead).upper == upper;

@@ -10,8 +10,8 @@ namespace sluice::sql {
 
 namespace {
 
-// Flink's results for some 500 expressions, from the file that SLUICE_FLINK_PROBES names. It prints what differs; the
-// test holds the number of agreements, so that it can only grow.
+// Flink's results for some 500 expressions, from the file that SLUICE_FLINK_PROBES names. It prints
+// what differs; the test holds the number of agreements, so that it can only grow.
 struct Probe {
   std::string id;
   std::string expr;
@@ -31,7 +31,8 @@ std::vector<std::string> Split(const std::string& line, const std::string& separ
   }
 }
 
-// "2025-03-31 13:45:00.120" as Java prints a LocalDateTime: no zero seconds, the fraction in threes.
+// "2025-03-31 13:45:00.120" as Java prints a LocalDateTime: no zero seconds, the fraction in
+// threes.
 std::string JavaTime(std::string text, bool instant) {
   text[10] = 'T';
   const size_t point = text.find('.');
@@ -101,12 +102,17 @@ class ProbeTest : public testing::Test {
     }
     for (const char* sql :
          {"CREATE TABLE win (id INT, ts TIMESTAMP, t3 TIMESTAMP(3), v INT, amount DECIMAL(10, 2))",
-          "INSERT INTO win VALUES (1, TIMESTAMP '2025-03-31 13:41:00.5', TIMESTAMP '2025-03-31 13:41:00.5', 1, 10.10), "
-          "(2, TIMESTAMP '2025-03-31 13:44:59.999999', TIMESTAMP '2025-03-31 13:44:59.999', 2, 20.20), "
-          "(3, TIMESTAMP '2025-03-31 13:45:00', TIMESTAMP '2025-03-31 13:45:00', 4, 5.05), (4, NULL, NULL, 8, 7.00), "
+          "INSERT INTO win VALUES (1, TIMESTAMP '2025-03-31 13:41:00.5', TIMESTAMP '2025-03-31 "
+          "13:41:00.5', 1, 10.10), "
+          "(2, TIMESTAMP '2025-03-31 13:44:59.999999', TIMESTAMP '2025-03-31 13:44:59.999', 2, "
+          "20.20), "
+          "(3, TIMESTAMP '2025-03-31 13:45:00', TIMESTAMP '2025-03-31 13:45:00', 4, 5.05), (4, "
+          "NULL, NULL, 8, 7.00), "
           "(5, TIMESTAMP '1969-12-31 23:58:00', TIMESTAMP '1969-12-31 23:58:00', 16, 1.00)",
-          "CREATE TABLE n1 (i INT, j INT, d DECIMAL(38,0), e DECIMAL(38,0), s STRING, a ARRAY<INT>, f DOUBLE)",
-          "INSERT INTO n1 VALUES (2147483647, 1, 99999999999999999999999999999999999999, 1, 'x1', ARRAY[1, NULL], 0), "
+          "CREATE TABLE n1 (i INT, j INT, d DECIMAL(38,0), e DECIMAL(38,0), s STRING, a "
+          "ARRAY<INT>, f DOUBLE)",
+          "INSERT INTO n1 VALUES (2147483647, 1, 99999999999999999999999999999999999999, 1, 'x1', "
+          "ARRAY[1, NULL], 0), "
           "(NULL, 0, NULL, 2, NULL, NULL, NULL)"}) {
       const auto answer = session_.Run(sql);
       ASSERT_TRUE(answer.ok()) << answer.status().ToString();
@@ -127,7 +133,8 @@ TEST_F(ProbeTest, AgreesWithFlink) {
     const bool doubtful = probe.note.find("artefact") != std::string::npos ||
                           probe.note.find("bug") != std::string::npos ||
                           probe.note.find("defect") != std::string::npos ||
-                          probe.note.find("clock") != std::string::npos || probe.value.starts_with("[B@");
+                          probe.note.find("clock") != std::string::npos ||
+                          probe.value.starts_with("[B@");
     const auto answer = session_.Run("SELECT " + probe.expr);
     if (doubtful) {
       ++skipped;
@@ -140,10 +147,12 @@ TEST_F(ProbeTest, AgreesWithFlink) {
     std::string types;
     std::string rows;
     if (answer.ok()) {
-      for (const ResultColumn& column : answer->columns) types += (types.empty() ? "" : ", ") + column.type_text;
+      for (const ResultColumn& column : answer->columns)
+        types += (types.empty() ? "" : ", ") + column.type_text;
       for (const auto& row : answer->rows) {
         if (!rows.empty()) rows += " ; ";
-        for (size_t i = 0; i < row.size(); ++i) rows += (i > 0 ? " | " : "") + JavaCell(answer->columns[i], row[i]);
+        for (size_t i = 0; i < row.size(); ++i)
+          rows += (i > 0 ? " | " : "") + JavaCell(answer->columns[i], row[i]);
       }
     }
     if (answer.ok() && types == probe.type && Sorted(rows) == Sorted(probe.value)) {
@@ -151,14 +160,15 @@ TEST_F(ProbeTest, AgreesWithFlink) {
       continue;
     }
     ++differ;
-    std::cout << probe.id << "  " << probe.expr.substr(0, 110) << "\n    flink " << probe.type << " = "
-              << probe.value.substr(0, 150) << "\n    ours  "
+    std::cout << probe.id << "  " << probe.expr.substr(0, 110) << "\n    flink " << probe.type
+              << " = " << probe.value.substr(0, 150) << "\n    ours  "
               << (answer.ok() ? types + " = " + rows.substr(0, 150)
                               : "error " + answer.status().message().substr(0, 150))
               << "\n";
   }
-  std::cout << "probes: agree=" << agree << " both_refuse=" << agree_refused << " we_accept_more=" << lenient
-            << " differ=" << differ << " not_comparable=" << skipped << "\n";
+  std::cout << "probes: agree=" << agree << " both_refuse=" << agree_refused
+            << " we_accept_more=" << lenient << " differ=" << differ
+            << " not_comparable=" << skipped << "\n";
   EXPECT_GE(agree, 390);
 }
 

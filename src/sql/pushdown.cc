@@ -18,7 +18,9 @@ const Bound& Peel(const Bound& expr) {
   return *inner;
 }
 
-bool IsConstant(const Bound& expr) { return expr.kind == BoundKind::kLiteral && expr.constant.has_value(); }
+bool IsConstant(const Bound& expr) {
+  return expr.kind == BoundKind::kLiteral && expr.constant.has_value();
+}
 
 std::optional<Predicate::Op> OpOf(const std::string& name) {
   if (name == "=") return Predicate::Op::kEqual;
@@ -69,11 +71,13 @@ std::shared_ptr<arrow::Scalar> Timestamp(const std::string& text, const types::D
   const auto at = ParseTimestamp(text);
   if (!at) return nullptr;
   int64_t per_second = 1;
-  for (int32_t digits = type.precision() == 0 ? 0 : (type.precision() + 2) / 3 * 3; digits > 0; --digits)
+  for (int32_t digits = type.precision() == 0 ? 0 : (type.precision() + 2) / 3 * 3; digits > 0;
+       --digits)
     per_second *= 10;
   const int64_t step = 1000000000 / per_second;
   int64_t value = 0;
-  if (at->nanos % step != 0 || __builtin_mul_overflow(at->seconds, per_second, &value)) return nullptr;
+  if (at->nanos % step != 0 || __builtin_mul_overflow(at->seconds, per_second, &value))
+    return nullptr;
   return std::make_shared<arrow::TimestampScalar>(value + at->nanos / step, type.ToArrow());
 }
 
@@ -95,13 +99,16 @@ std::shared_ptr<arrow::Scalar> ScalarOf(const Bound& literal, const types::DataT
     case types::TypeKind::kString:
       return literal.type.is_text() ? std::make_shared<arrow::StringScalar>(text) : nullptr;
     case types::TypeKind::kBoolean:
-      return kind == SqlKind::kBoolean ? std::make_shared<arrow::BooleanScalar>(text == "true") : nullptr;
+      return kind == SqlKind::kBoolean ? std::make_shared<arrow::BooleanScalar>(text == "true")
+                                       : nullptr;
     case types::TypeKind::kDate: {
-      const auto days = kind == SqlKind::kDate || literal.type.is_text() ? ParseDate(text) : std::nullopt;
+      const auto days =
+          kind == SqlKind::kDate || literal.type.is_text() ? ParseDate(text) : std::nullopt;
       return days ? std::make_shared<arrow::Date32Scalar>(static_cast<int32_t>(*days)) : nullptr;
     }
     case types::TypeKind::kTimestamp:
-      return kind == SqlKind::kTimestamp || literal.type.is_text() ? Timestamp(text, type) : nullptr;
+      return kind == SqlKind::kTimestamp || literal.type.is_text() ? Timestamp(text, type)
+                                                                   : nullptr;
     default:
       return nullptr;
   }
@@ -121,7 +128,8 @@ const Bound* PushedColumn(const Bound& condition) {
 
 std::optional<Predicate> MakePredicate(const Bound& condition, const SourceColumn& column) {
   Predicate predicate{.column = column.name, .op = *OpOf(condition.name)};
-  if (predicate.op == Predicate::Op::kIsNull || predicate.op == Predicate::Op::kIsNotNull) return predicate;
+  if (predicate.op == Predicate::Op::kIsNull || predicate.op == Predicate::Op::kIsNotNull)
+    return predicate;
   const bool column_first = Peel(*condition.args[0]).kind == BoundKind::kColumn;
   if (!column_first) predicate.op = Mirrored(predicate.op);
   for (size_t i = 0; i < condition.args.size(); ++i) {

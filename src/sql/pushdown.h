@@ -6,7 +6,8 @@
 
 namespace sluice::sql {
 
-/// The column that a simple condition (comparison with constants, IN, null test) is about; null for any other.
+/// The column that a simple condition (comparison with constants, IN, null test) is about; null for
+/// any other.
 const Bound* PushedColumn(const Bound& condition);
 
 /// Such a condition for a scan of `column`, when its constants are values of the column's type.

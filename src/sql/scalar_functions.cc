@@ -54,8 +54,11 @@ template <typename T>
 class Input {
  public:
   explicit Input(duckdb::Vector vector)
-      : data_(duckdb::Loaded().vector_get_data(vector)), mask_(duckdb::Loaded().vector_get_validity(vector)) {}
-  bool IsNull(Index row) const { return mask_ != nullptr && (mask_[row / 64] >> row % 64 & 1) == 0; }
+      : data_(duckdb::Loaded().vector_get_data(vector)),
+        mask_(duckdb::Loaded().vector_get_validity(vector)) {}
+  bool IsNull(Index row) const {
+    return mask_ != nullptr && (mask_[row / 64] >> row % 64 & 1) == 0;
+  }
   T Get(Index row) const {
     if constexpr (std::is_same_v<T, std::string_view>) {
       return static_cast<const duckdb::StringValue*>(data_)[row].view();
@@ -85,8 +88,8 @@ using Outcome = Result<std::optional<T>>;
 
 // The engine's callback for a plain function; NULL in any argument gives NULL.
 template <auto function, typename R, typename... Args, size_t... I>
-void CallOver(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector output, Outcome<R> (*)(Args...),
-              std::index_sequence<I...>) {
+void CallOver(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector output,
+              Outcome<R> (*)(Args...), std::index_sequence<I...>) {
   const Api& api = duckdb::Loaded();
   const std::tuple<Input<Args>...> inputs{Input<Args>(api.data_chunk_get_vector(chunk, I))...};
   const Index rows = api.data_chunk_get_size(chunk);
@@ -114,8 +117,10 @@ void CallOver(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector
 }
 
 template <auto function, typename R, typename... Args>
-Status Register(const Api& api, duckdb::Connection connection, const char* name, Outcome<R> (*)(Args...)) {
-  duckdb::Owned<duckdb::ScalarFunction> made(api.create_scalar_function(), api.destroy_scalar_function);
+Status Register(const Api& api, duckdb::Connection connection, const char* name,
+                Outcome<R> (*)(Args...)) {
+  duckdb::Owned<duckdb::ScalarFunction> made(api.create_scalar_function(),
+                                             api.destroy_scalar_function);
   api.scalar_function_set_name(made.get(), name);
   for (const SqlType& type : {TypeOf<Args>()...}) {
     const duckdb::Owned<duckdb::LogicalType> parameter = duckdb::MakeType(api, type);
@@ -124,11 +129,13 @@ Status Register(const Api& api, duckdb::Connection connection, const char* name,
   const duckdb::Owned<duckdb::LogicalType> result = duckdb::MakeType(api, TypeOf<R>());
   api.scalar_function_set_return_type(made.get(), result.get());
   api.scalar_function_set_function(
-      made.get(), [](duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector output) noexcept {
+      made.get(),
+      [](duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector output) noexcept {
         CallOver<function>(info, chunk, output, static_cast<Outcome<R> (*)(Args...)>(function),
                            std::index_sequence_for<Args...>());
       });
-  if (api.register_scalar_function(connection, made.get()) == duckdb::State::kSuccess) return Status::OK();
+  if (api.register_scalar_function(connection, made.get()) == duckdb::State::kSuccess)
+    return Status::OK();
   return Status::Invalid("query engine does not take a function, name=", name);
 }
 
@@ -153,7 +160,9 @@ Outcome<int64_t> TryTextToInteger(std::string_view text) { return ParseInteger(t
 
 // --- times ---
 
-int64_t FloorQuotient(int64_t value, int64_t divisor) { return value / divisor - (value % divisor < 0 ? 1 : 0); }
+int64_t FloorQuotient(int64_t value, int64_t divisor) {
+  return value / divisor - (value % divisor < 0 ? 1 : 0);
+}
 
 Instant Split(Micros at) {
   const int64_t seconds = FloorQuotient(at.value, 1000000);
@@ -198,7 +207,8 @@ Outcome<Micros> NanosToMicros(Nanos at) { return Micros{FloorQuotient(at.value, 
 Outcome<Nanos> MicrosToNanos(Micros at) { return ToNanos(Split(at)); }
 
 Status BadTimestamp(std::string_view text) {
-  return Status::ExecutionError("text is not a timestamp, text='", text, "' form='yyyy-MM-dd HH:mm:ss[.f]'");
+  return Status::ExecutionError("text is not a timestamp, text='", text,
+                                "' form='yyyy-MM-dd HH:mm:ss[.f]'");
 }
 Outcome<Micros> TextToMicros(std::string_view text) {
   const auto at = ParseTimestamp(text);
@@ -221,7 +231,8 @@ Outcome<Nanos> TryTextToNanos(std::string_view text) {
 }
 Outcome<std::string> FormatTime(Micros at, std::string_view pattern) {
   const auto text = FormatPattern(pattern, Split(at));
-  if (!text) return Status::ExecutionError("time pattern is not supported, pattern='", pattern, "'");
+  if (!text)
+    return Status::ExecutionError("time pattern is not supported, pattern='", pattern, "'");
   return text;
 }
 Outcome<Micros> ParseTimePattern(std::string_view text, std::string_view pattern) {
@@ -242,7 +253,8 @@ size_t CharacterStart(std::string_view text, int64_t index) {
   return at;
 }
 int64_t CharacterCount(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
 // Position 0 acts as 1, a negative one counts from the end; a negative length gives NULL.
@@ -260,9 +272,12 @@ Outcome<int32_t> Locate(std::string_view sought, std::string_view text, int32_t 
   const size_t begin = CharacterStart(text, from - 1);
   if (begin == text.size() && from > 1 && !sought.empty()) return 0;
   const size_t found = text.find(sought, begin);
-  return found == std::string_view::npos ? 0 : static_cast<int32_t>(CharacterCount(text.substr(0, found)) + 1);
+  return found == std::string_view::npos
+             ? 0
+             : static_cast<int32_t>(CharacterCount(text.substr(0, found)) + 1);
 }
-Outcome<std::string> Overlay(std::string_view text, std::string_view with, int32_t from, int32_t length) {
+Outcome<std::string> Overlay(std::string_view text, std::string_view with, int32_t from,
+                             int32_t length) {
   const int64_t count = CharacterCount(text);
   if (from < 1 || from > count) return std::string(text);
   const int64_t cut = length < 0 ? count : length;
@@ -270,7 +285,8 @@ Outcome<std::string> Overlay(std::string_view text, std::string_view with, int32
   const size_t end = begin + CharacterStart(text.substr(begin), cut);
   return std::string(text.substr(0, begin)) + std::string(with) + std::string(text.substr(end));
 }
-Outcome<std::string_view> SplitIndex(std::string_view text, std::string_view delimiter, int32_t index) {
+Outcome<std::string_view> SplitIndex(std::string_view text, std::string_view delimiter,
+                                     int32_t index) {
   if (index < 0 || delimiter.empty()) return std::nullopt;
   while (true) {
     const size_t at = text.find(delimiter);
@@ -291,8 +307,12 @@ Outcome<std::string> InitCap(std::string_view text) {
   }
   return result;
 }
-Outcome<bool> IsAlpha(std::string_view text) { return !text.empty() && std::ranges::all_of(text, IsLetter); }
-Outcome<bool> IsDigits(std::string_view text) { return !text.empty() && std::ranges::all_of(text, IsDecimalDigit); }
+Outcome<bool> IsAlpha(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, IsLetter);
+}
+Outcome<bool> IsDigits(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, IsDecimalDigit);
+}
 Outcome<bool> IsDecimalText(std::string_view text) {
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
   const size_t point = text.find('.');
@@ -306,7 +326,8 @@ Outcome<std::string_view> ParseUrl(std::string_view url, std::string_view part) 
   if (scheme == std::string_view::npos) return std::nullopt;
   std::string_view rest = url.substr(scheme + 3);
   const size_t fragment = rest.find('#');
-  const std::string_view reference = fragment == std::string_view::npos ? "" : rest.substr(fragment + 1);
+  const std::string_view reference =
+      fragment == std::string_view::npos ? "" : rest.substr(fragment + 1);
   rest = rest.substr(0, fragment);
   const size_t mark = rest.find('?');
   const std::string_view query = mark == std::string_view::npos ? "" : rest.substr(mark + 1);
@@ -315,20 +336,23 @@ Outcome<std::string_view> ParseUrl(std::string_view url, std::string_view part) 
   const std::string_view authority = rest.substr(0, slash);
   const std::string_view path = slash == std::string_view::npos ? "" : rest.substr(slash);
   const size_t at = authority.find('@');
-  const std::string_view host_port = at == std::string_view::npos ? authority : authority.substr(at + 1);
+  const std::string_view host_port =
+      at == std::string_view::npos ? authority : authority.substr(at + 1);
   if (part == "PROTOCOL") return url.substr(0, scheme);
   if (part == "HOST") return host_port.substr(0, host_port.find(':'));
   if (part == "AUTHORITY") return authority;
   if (part == "PATH") return path;
   if (part == "QUERY") return mark == std::string_view::npos ? std::nullopt : std::optional(query);
-  if (part == "REF") return fragment == std::string_view::npos ? std::nullopt : std::optional(reference);
+  if (part == "REF")
+    return fragment == std::string_view::npos ? std::nullopt : std::optional(reference);
   return std::nullopt;
 }
 
 }  // namespace
 
 Status RegisterScalarFunctions(const Api& api, duckdb::Connection connection) {
-#define SLUICE_REGISTER(name, function) RETURN_NOT_OK((Register<function>(api, connection, name, function)))
+#define SLUICE_REGISTER(name, function) \
+  RETURN_NOT_OK((Register<function>(api, connection, name, function)))
   SLUICE_REGISTER("flink_integer_divide", IntegerDivide);
   SLUICE_REGISTER("flink_integer_modulo", IntegerModulo);
   SLUICE_REGISTER("flink_double_text", DoubleText);

@@ -7,9 +7,10 @@
 
 namespace sluice::sql {
 
-/// Exact arithmetic on two DECIMALs with Flink's scales, rounding (half up) and NULL on overflow; the operands come as
-/// DECIMAL(38, left_scale) and DECIMAL(38, right_scale), the result is DECIMAL(38, scale) of at most `precision`
-/// digits. The engine knows only functions of fixed types, so each combination is a function of its own.
+/// Exact arithmetic on two DECIMALs with Flink's scales, rounding (half up) and NULL on overflow;
+/// the operands come as DECIMAL(38, left_scale) and DECIMAL(38, right_scale), the result is
+/// DECIMAL(38, scale) of at most `precision` digits. The engine knows only functions of fixed
+/// types, so each combination is a function of its own.
 struct DecimalFunction {
   Arithmetic op = Arithmetic::kPlus;
   int32_t left_scale = 0;
@@ -21,8 +22,10 @@ struct DecimalFunction {
   std::string Name() const;
 };
 
-/// Register the `flink_*` functions that generated SQL calls where the engine's own differ from Flink's.
+/// Register the `flink_*` functions that generated SQL calls where the engine's own differ from
+/// Flink's.
 Status RegisterScalarFunctions(const duckdb::Api& api, duckdb::Connection connection);
-Status RegisterDecimalFunction(const duckdb::Api& api, duckdb::Connection connection, const DecimalFunction& function);
+Status RegisterDecimalFunction(const duckdb::Api& api, duckdb::Connection connection,
+                               const DecimalFunction& function);
 
 }  // namespace sluice::sql

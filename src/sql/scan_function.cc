@@ -24,7 +24,8 @@ struct ScanBindData {
 struct ScanState {
   std::shared_ptr<const ScanBinding> binding;
   std::vector<int> wanted;   // Positions in the binding, per column of the source.
-  std::vector<int> columns;  // Per output vector: column of the source, or -1 for a row number that nobody reads.
+  std::vector<int> columns;  // Per output vector: column of the source, or -1 for a row number that
+                             // nobody reads.
   std::unique_ptr<ScanSource> source;
   std::atomic<int> next_part{0};
 };
@@ -114,12 +115,13 @@ Status Emit(ScanState& state, ScanLocal& local, duckdb::DataChunk output) {
     api.data_chunk_set_size(output, 0);
     return Status::OK();
   }
-  const int64_t count =
-      std::min<int64_t>(static_cast<int64_t>(api.vector_size()), local.batch->num_rows() - local.next_row);
+  const int64_t count = std::min<int64_t>(static_cast<int64_t>(api.vector_size()),
+                                          local.batch->num_rows() - local.next_row);
   for (size_t i = 0; i < state.columns.size(); ++i) {
     if (state.columns[i] < 0) continue;
     const int column = state.columns[i];
-    const SqlType& type = state.binding->types[static_cast<size_t>(state.wanted[static_cast<size_t>(column)])];
+    const SqlType& type =
+        state.binding->types[static_cast<size_t>(state.wanted[static_cast<size_t>(column)])];
     RETURN_NOT_OK(duckdb::FillVector(api, type, *local.batch->column(column), local.next_row, count,
                                      api.data_chunk_get_vector(output, i)));
   }
@@ -138,8 +140,10 @@ void Produce(duckdb::FunctionInfo info, duckdb::DataChunk output) noexcept {
 }  // namespace
 
 Status RegisterScan(const Api& api, duckdb::Connection connection, ScanRegistry* scans) {
-  duckdb::Owned<duckdb::TableFunction> function(api.create_table_function(), api.destroy_table_function);
-  const duckdb::Owned<duckdb::LogicalType> id = duckdb::MakeType(api, SqlType::Of(SqlKind::kBigInt));
+  duckdb::Owned<duckdb::TableFunction> function(api.create_table_function(),
+                                                api.destroy_table_function);
+  const duckdb::Owned<duckdb::LogicalType> id =
+      duckdb::MakeType(api, SqlType::Of(SqlKind::kBigInt));
   api.table_function_set_name(function.get(), "sluice_scan");
   api.table_function_add_parameter(function.get(), id.get());
   api.table_function_set_extra_info(function.get(), new ScanExtra{scans}, Delete<ScanExtra>);

@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kTimeZone = "table.local-time-zone";
 constexpr std::string_view kRuntimeMode = "execution.runtime-mode";
 /// Settings of Flink that scripts bring along and that change nothing here.
-constexpr std::string_view kToleratedSettings[] = {"sql-client.", "execution.", "table.", "parallelism.",
-                                                   "pipeline.",   "client.",    "state."};
+constexpr std::string_view kToleratedSettings[] = {
+    "sql-client.", "execution.", "table.", "parallelism.", "pipeline.", "client.", "state."};
 
 }  // namespace
 
@@ -34,7 +34,8 @@ void Session::Interrupt() {
   if (connection != nullptr) duckdb::Loaded().interrupt(connection);
 }
 
-Session::State::State(Engine& engine, TableCatalog& tables, io::Clock& clock, SessionOptions options)
+Session::State::State(Engine& engine, TableCatalog& tables, io::Clock& clock,
+                      SessionOptions options)
     : engine(engine),
       tables(tables),
       clock(clock),
@@ -60,7 +61,8 @@ BindContext Session::State::Context() {
   return context;
 }
 
-Result<ResultStreamPtr> Session::State::Run(const ast::Statement& statement, std::string_view text) {
+Result<ResultStreamPtr> Session::State::Run(const ast::Statement& statement,
+                                            std::string_view text) {
   const auto done = [] { return ResultStreamPtr(std::make_unique<FixedStream>()); };
   const auto& node = statement.node;
   if (const auto* query = std::get_if<ast::QueryPtr>(&node)) return RunQuery(**query);
@@ -69,7 +71,8 @@ Result<ResultStreamPtr> Session::State::Run(const ast::Statement& statement, std
   if (const auto* update = std::get_if<ast::Update>(&node)) return RunUpdate(*update);
   if (const auto* explain = std::get_if<ast::Explain>(&node)) return RunExplain(*explain);
   if (const auto* create = std::get_if<ast::CreateTable>(&node)) return RunCreateTable(*create);
-  if (const auto* create = std::get_if<ast::CreateDatabase>(&node)) return RunCreateDatabase(*create);
+  if (const auto* create = std::get_if<ast::CreateDatabase>(&node))
+    return RunCreateDatabase(*create);
   if (const auto* create = std::get_if<ast::CreateCatalog>(&node)) return RunCreateCatalog(*create);
   if (const auto* create = std::get_if<ast::CreateView>(&node)) return RunCreateView(*create, text);
   if (const auto* drop = std::get_if<ast::Drop>(&node)) return RunDrop(*drop);
@@ -86,8 +89,9 @@ Result<ResultStreamPtr> Session::State::Run(const ast::Statement& statement, std
 Status Session::State::CheckTimeZone(const std::string& zone, Position at) {
   if (zone == "UTC") return Status::OK();
   ASSIGN_OR_RAISE(Engine::State * engine_state, Connected());
-  const Status known = duckdb::Run(engine_state->api, connection.get(),
-                                   "SELECT timezone(" + QuoteString(zone) + ", TIMESTAMP '2000-01-01 00:00:00')");
+  const Status known =
+      duckdb::Run(engine_state->api, connection.get(),
+                  "SELECT timezone(" + QuoteString(zone) + ", TIMESTAMP '2000-01-01 00:00:00')");
   return known.ok() ? known : InvalidAt(at, "time zone is not known, name=", zone);
 }
 
@@ -97,9 +101,10 @@ Result<ResultStreamPtr> Session::State::RunSet(const ast::Set& set) {
     for (const auto& [key, value] : settings) rows.push_back({key, value});
     return FixedStream::OfText({"key", "value"}, rows);
   }
-  const bool known = set.key.empty() || std::ranges::any_of(kToleratedSettings, [&](std::string_view prefix) {
-                       return set.key.starts_with(prefix);
-                     });
+  const bool known =
+      set.key.empty() || std::ranges::any_of(kToleratedSettings, [&](std::string_view prefix) {
+        return set.key.starts_with(prefix);
+      });
   if (!known) return InvalidAt(set.at, "setting is not known, key=", set.key);
   if (set.reset) {
     if (set.key.empty()) settings.clear();
@@ -110,7 +115,8 @@ Result<ResultStreamPtr> Session::State::RunSet(const ast::Set& set) {
   }
   if (set.key == kTimeZone) RETURN_NOT_OK(CheckTimeZone(set.value, set.at));
   if (set.key == kRuntimeMode && set.value != "batch" && set.value != "BATCH") {
-    return ErrorAt(ErrorCode::kUnsupportedVersion, set.at, "runtime mode ", set.value, " is not supported yet");
+    return ErrorAt(ErrorCode::kUnsupportedVersion, set.at, "runtime mode ", set.value,
+                   " is not supported yet");
   }
   settings[set.key] = set.value;
   return std::make_unique<FixedStream>();
@@ -126,16 +132,19 @@ Result<ResultStreamPtr> Session::State::RunUse(const ast::Use& use) {
     to_catalog = use.name.parts[0];
     to_database = "fluss";
   } else {
-    if (use.name.parts.size() > 2) return InvalidAt(use.name.at, "a database has at most two names");
+    if (use.name.parts.size() > 2)
+      return InvalidAt(use.name.at, "a database has at most two names");
     if (use.name.parts.size() == 2) to_catalog = use.name.parts[0];
     to_database = use.name.parts.back();
   }
   if (!catalogs.contains(to_catalog))
-    return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at, "catalog does not exist, name=", to_catalog);
+    return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at,
+                   "catalog does not exist, name=", to_catalog);
   if (!use.catalog) {
     ASSIGN_OR_RAISE(const bool exists, tables.DatabaseExists(to_database));
     if (!exists)
-      return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at, "database does not exist, name=", to_database);
+      return ErrorAt(ErrorCode::kDatabaseNotExist, use.name.at,
+                     "database does not exist, name=", to_database);
   }
   catalog = std::move(to_catalog);
   database = std::move(to_database);
@@ -146,9 +155,11 @@ Result<ResultStreamPtr> Session::State::RunUse(const ast::Use& use) {
 Result<ResultStreamPtr> Session::State::RunCreateCatalog(const ast::CreateCatalog& create) {
   if (catalogs.contains(create.name)) {
     if (create.if_not_exists) return std::make_unique<FixedStream>();
-    return ErrorAt(ErrorCode::kDatabaseAlreadyExist, create.at, "catalog exists already, name=", create.name);
+    return ErrorAt(ErrorCode::kDatabaseAlreadyExist, create.at,
+                   "catalog exists already, name=", create.name);
   }
-  const auto type = std::ranges::find(create.options, "type", &std::pair<std::string, std::string>::first);
+  const auto type =
+      std::ranges::find(create.options, "type", &std::pair<std::string, std::string>::first);
   if (type == create.options.end() || type->second != "fluss") {
     return InvalidAt(create.at, "catalog needs 'type' = 'fluss', name=", create.name);
   }

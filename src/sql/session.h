@@ -18,7 +18,8 @@ class TableCatalog;
 
 struct ResultColumn {
   std::string name;
-  types::DataTypePtr type;  ///< How the batches store the column; VARCHAR(n) is STRING, an INTERVAL is BIGINT or INT.
+  types::DataTypePtr type;  ///< How the batches store the column; VARCHAR(n) is STRING, an INTERVAL
+                            ///< is BIGINT or INT.
   std::string type_text;    ///< As Flink prints it: "VARCHAR(10) NOT NULL".
 };
 
@@ -35,7 +36,8 @@ class ResultStream {
   /// Rows that INSERT, UPDATE or DELETE wrote, all of them acknowledged; -1 for other statements.
   int64_t rows_written() const { return rows_written_; }
 
-  /// The next batch (never an empty one), null at the end. Shape: one column per columns(), of type->ToArrow().
+  /// The next batch (never an empty one), null at the end. Shape: one column per columns(), of
+  /// type->ToArrow().
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Next() = 0;
 
  protected:
@@ -49,11 +51,12 @@ struct SessionOptions {
   std::string time_zone = "UTC";
 };
 
-/// One user's conversation in SQL: the current catalog and database, its settings, its statements one after another.
+/// One user's conversation in SQL: the current catalog and database, its settings, its statements
+/// one after another.
 ///
-/// Errors: text of the user that is wrong gives kInvalidTable, kTableNotExist and the like, or no code, and always
-/// "line=…, column=…" of the place when the fault has one.
-/// Threads: one at a time, never a loop's own; a statement waits for servers and files.
+/// Errors: text of the user that is wrong gives kInvalidTable, kTableNotExist and the like, or no
+/// code, and always "line=…, column=…" of the place when the fault has one. Threads: one at a time,
+/// never a loop's own; a statement waits for servers and files.
 class Session {
  public:
   /// `engine`, `catalog` and `clock` must outlive the session.
@@ -62,7 +65,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Run one statement; a semicolon at its end is fine. Text without a statement gives a result without rows.
+  /// Run one statement; a semicolon at its end is fine. Text without a statement gives a result
+  /// without rows.
   Result<std::unique_ptr<ResultStream>> Execute(std::string_view sql);
 
   /// Stop the running statement from another thread: its Next fails soon.

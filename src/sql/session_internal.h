@@ -19,14 +19,16 @@ class FixedStream : public ResultStream {
  public:
   /// Without rows: the news that a statement is done.
   explicit FixedStream(int64_t rows_written = -1) { rows_written_ = rows_written; }
-  FixedStream(std::vector<ResultColumn> columns, std::shared_ptr<arrow::RecordBatch> rows) : rows_(std::move(rows)) {
+  FixedStream(std::vector<ResultColumn> columns, std::shared_ptr<arrow::RecordBatch> rows)
+      : rows_(std::move(rows)) {
     columns_ = std::move(columns);
   }
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override;
 
   /// Text columns by name; a nullopt cell is NULL.
-  static Result<ResultStreamPtr> OfText(const std::vector<std::string>& names,
-                                        const std::vector<std::vector<std::optional<std::string>>>& rows);
+  static Result<ResultStreamPtr> OfText(
+      const std::vector<std::string>& names,
+      const std::vector<std::vector<std::optional<std::string>>>& rows);
 
  private:
   std::shared_ptr<arrow::RecordBatch> rows_;
@@ -35,7 +37,8 @@ class FixedStream : public ResultStream {
 /// A running query's rows as Arrow batches. Ends its scans when it goes.
 class QueryStream : public ResultStream {
  public:
-  QueryStream(Engine::State& engine, duckdb::QueryResult result, const BoundQuery& query, std::vector<int64_t> scans);
+  QueryStream(Engine::State& engine, duckdb::QueryResult result, const BoundQuery& query,
+              std::vector<int64_t> scans);
   ~QueryStream() override;
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return NextOf(1); }
   /// As Next, but gathers at least `rows_min` rows unless the end comes first.
@@ -71,8 +74,9 @@ struct Session::State {
   Result<std::unique_ptr<QueryStream>> Start(Binder& binder, const BoundQuery& query);
   Result<int64_t> Write(Binder& binder, const BoundQuery& query, const types::TablePath& path,
                         const std::vector<types::Column>& columns, const SinkOptions& options);
-  Result<int64_t> InsertInto(const types::TableInfo& table, const std::vector<types::Column>& columns,
-                             const ast::Query& query, Position at);
+  Result<int64_t> InsertInto(const types::TableInfo& table,
+                             const std::vector<types::Column>& columns, const ast::Query& query,
+                             Position at);
   Result<Engine::State*> Connected();
   Result<int64_t> EvaluateTime(const std::string& sql);
 
@@ -92,7 +96,8 @@ struct Session::State {
   // statement_show.cc
   Result<ResultStreamPtr> RunShow(const ast::Show& show);
   Result<ResultStreamPtr> RunDescribe(const ast::ObjectName& name);
-  Result<std::vector<SourceColumn>> ColumnsOf(const ast::ObjectName& name, std::vector<std::string>* key);
+  Result<std::vector<SourceColumn>> ColumnsOf(const ast::ObjectName& name,
+                                              std::vector<std::string>* key);
 
   Engine& engine;
   TableCatalog& tables;

@@ -57,7 +57,8 @@ struct MemorySession {
             cells.emplace_back();
             continue;
           }
-          ASSIGN_OR_RAISE(std::string text, CellText(answer.columns[static_cast<size_t>(i)], *batch, i, row));
+          ASSIGN_OR_RAISE(std::string text,
+                          CellText(answer.columns[static_cast<size_t>(i)], *batch, i, row));
           cells.emplace_back(std::move(text));
         }
         answer.rows.push_back(std::move(cells));

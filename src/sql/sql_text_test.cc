@@ -9,9 +9,10 @@ namespace sluice::sql {
 
 namespace {
 
-// Text tests: blocks apart by blank lines; '#' starts a comment line. A block is a statement, then optionally "----"
-// and what it gives: "types: …" (as Flink prints them), "error: …" (part of the message), "written: n", "ordered",
-// rows with cells joined by " | ". Without "ordered" rows are compared as sets.
+// Text tests: blocks apart by blank lines; '#' starts a comment line. A block is a statement, then
+// optionally "----" and what it gives: "types: …" (as Flink prints them), "error: …" (part of the
+// message), "written: n", "ordered", rows with cells joined by " | ". Without "ordered" rows are
+// compared as sets.
 struct Block {
   int line = 0;
   std::string sql;
@@ -77,14 +78,17 @@ std::vector<std::string> RowTexts(const Answer& answer) {
 void Check(const Block& block, const Result<Answer>& answer) {
   if (block.error) {
     ASSERT_FALSE(answer.ok()) << "no error, expected " << *block.error;
-    EXPECT_NE(answer.status().message().find(*block.error), std::string::npos) << answer.status().message();
+    EXPECT_NE(answer.status().message().find(*block.error), std::string::npos)
+        << answer.status().message();
     return;
   }
   ASSERT_TRUE(answer.ok()) << answer.status().message();
-  EXPECT_EQ(std::to_string(answer->written), block.written.value_or(std::to_string(answer->written)));
+  EXPECT_EQ(std::to_string(answer->written),
+            block.written.value_or(std::to_string(answer->written)));
   if (block.types) {
     std::string types;
-    for (const ResultColumn& column : answer->columns) types += (types.empty() ? "" : ", ") + column.type_text;
+    for (const ResultColumn& column : answer->columns)
+      types += (types.empty() ? "" : ", ") + column.type_text;
     EXPECT_EQ(types, *block.types);
   }
   if (!block.expects_rows) return;

@@ -24,24 +24,28 @@ std::vector<std::string> SplitNames(const std::string& list) {
   return names;
 }
 
-// A column's type as tables can hold it: VARCHAR(n) would have to be checked at every write, so it is refused.
+// A column's type as tables can hold it: VARCHAR(n) would have to be checked at every write, so it
+// is refused.
 Result<types::DataTypePtr> StoredType(const SqlType& type, Position at, const std::string& column) {
-  const bool limited =
-      (type.kind == SqlKind::kVarchar || type.kind == SqlKind::kVarbinary) && type.length != SqlType::kMaxLength;
+  const bool limited = (type.kind == SqlKind::kVarchar || type.kind == SqlKind::kVarbinary) &&
+                       type.length != SqlType::kMaxLength;
   if (limited) {
     return ErrorAt(ErrorCode::kUnsupportedVersion, at, "column type is not supported, use ",
-                   type.kind == SqlKind::kVarchar ? "STRING" : "BYTES", ", type=", type.ToString(), " column=", column);
+                   type.kind == SqlKind::kVarchar ? "STRING" : "BYTES", ", type=", type.ToString(),
+                   " column=", column);
   }
   for (const SqlType& child : type.children) RETURN_NOT_OK(StoredType(child, at, column).status());
   return type.ToColumn();
 }
 
-Status AddOption(const std::string& key, const std::string& value, Position at, types::TableDescriptor* table) {
+Status AddOption(const std::string& key, const std::string& value, Position at,
+                 types::TableDescriptor* table) {
   if (key == "bucket.num") {
     int32_t count = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc() || end != value.data() + value.size() || count < 1) {
-      return ErrorAt(ErrorCode::kInvalidConfig, at, "bucket.num needs a number above zero, value=", value);
+      return ErrorAt(ErrorCode::kInvalidConfig, at,
+                     "bucket.num needs a number above zero, value=", value);
     }
     table->bucket_count = count;
   } else if (key == "bucket.key") {
@@ -49,7 +53,8 @@ Status AddOption(const std::string& key, const std::string& value, Position at, 
   } else if (key == "auto-increment.fields") {
     table->schema.auto_increment = SplitNames(value);
   } else if (key == "connector") {
-    if (value != "fluss") return ErrorAt(ErrorCode::kInvalidConfig, at, "connector is not supported, value=", value);
+    if (value != "fluss")
+      return ErrorAt(ErrorCode::kInvalidConfig, at, "connector is not supported, value=", value);
   } else if (key.starts_with("table.")) {
     table->properties[key] = value;
   } else {
@@ -62,7 +67,8 @@ Status CheckNames(const std::vector<std::string>& names, const types::Schema& sc
                   std::string_view what) {
   for (const std::string& name : names) {
     if (schema.IndexOf(name) < 0)
-      return ErrorAt(ErrorCode::kInvalidTable, at, what, " names a column that does not exist, name=", name);
+      return ErrorAt(ErrorCode::kInvalidTable, at, what,
+                     " names a column that does not exist, name=", name);
   }
   return Status::OK();
 }
@@ -73,14 +79,16 @@ Result<types::TablePath> Session::State::PathOf(const ast::ObjectName& name) {
   const BindContext context = Context();
   ASSIGN_OR_RAISE(ResolvedName resolved, Binder(context).Resolve(name.parts, name.at));
   if (resolved.ref.part != TablePart::kUnion)
-    return InvalidAt(name.at, "statement needs a table, not a part of one, name=", resolved.ref.ToString());
+    return InvalidAt(name.at,
+                     "statement needs a table, not a part of one, name=", resolved.ref.ToString());
   return resolved.ref.path;
 }
 
 Result<std::string> Session::State::DatabaseOf(const ast::ObjectName& name) {
   if (name.parts.size() > 2) return InvalidAt(name.at, "a database has at most two names");
   if (name.parts.size() == 2 && !catalogs.contains(name.parts[0])) {
-    return ErrorAt(ErrorCode::kDatabaseNotExist, name.at, "catalog does not exist, name=", name.parts[0]);
+    return ErrorAt(ErrorCode::kDatabaseNotExist, name.at,
+                   "catalog does not exist, name=", name.parts[0]);
   }
   return name.parts.back();
 }
@@ -111,7 +119,8 @@ Result<types::TableDescriptor> Session::State::Describe(const ast::CreateTable& 
     table.schema.highest_field_id = -1;
     // What the server filled in for the source is not what its creator asked for.
     std::erase_if(table.properties, [](const auto& entry) {
-      return entry.first == "table.kv.format-version" || entry.first == "table.replication.factor" ||
+      return entry.first == "table.kv.format-version" ||
+             entry.first == "table.replication.factor" ||
              entry.first == "table.kv.standby-replica.enabled";
     });
   }
@@ -122,31 +131,39 @@ Result<types::TableDescriptor> Session::State::Describe(const ast::CreateTable& 
     ASSIGN_OR_RAISE(types::DataTypePtr type, StoredType(column.type, column.at, column.name));
     const bool key = std::ranges::find(create.primary_key, column.name) != create.primary_key.end();
     if (key) type = type->WithNullable(false);
-    table.schema.columns.push_back({.name = column.name, .type = std::move(type), .comment = column.comment});
+    table.schema.columns.push_back(
+        {.name = column.name, .type = std::move(type), .comment = column.comment});
   }
   if (!create.primary_key.empty()) {
-    if (table.has_primary_key()) return InvalidAt(create.primary_key_at, "table has a second primary key");
+    if (table.has_primary_key())
+      return InvalidAt(create.primary_key_at, "table has a second primary key");
     table.schema.primary_key = create.primary_key;
-    RETURN_NOT_OK(CheckNames(create.primary_key, table.schema, create.primary_key_at, "primary key"));
+    RETURN_NOT_OK(
+        CheckNames(create.primary_key, table.schema, create.primary_key_at, "primary key"));
   }
   if (!create.partitioned_by.empty()) table.partition_keys = create.partitioned_by;
   if (!create.distributed_by.empty()) table.bucket_keys = create.distributed_by;
   if (create.buckets) table.bucket_count = create.buckets;
-  for (const auto& [key, value] : create.options) RETURN_NOT_OK(AddOption(key, value, create.name.at, &table));
+  for (const auto& [key, value] : create.options)
+    RETURN_NOT_OK(AddOption(key, value, create.name.at, &table));
   RETURN_NOT_OK(CheckNames(table.partition_keys, table.schema, create.name.at, "PARTITIONED BY"));
   RETURN_NOT_OK(CheckNames(table.bucket_keys, table.schema, create.name.at, "bucket.key"));
-  RETURN_NOT_OK(CheckNames(table.schema.auto_increment, table.schema, create.name.at, "auto-increment.fields"));
+  RETURN_NOT_OK(CheckNames(table.schema.auto_increment, table.schema, create.name.at,
+                           "auto-increment.fields"));
   return table;
 }
 
 Result<ResultStreamPtr> Session::State::RunCreateTable(const ast::CreateTable& create) {
   ASSIGN_OR_RAISE(const types::TablePath path, PathOf(create.name));
-  if (const std::string problem = types::NameProblem(path.table, /*creating=*/true); !problem.empty()) {
-    return ErrorAt(ErrorCode::kInvalidTable, create.name.at, "table name is not allowed, name=", path.table, ": ",
-                   problem);
+  if (const std::string problem = types::NameProblem(path.table, /*creating=*/true);
+      !problem.empty()) {
+    return ErrorAt(ErrorCode::kInvalidTable, create.name.at,
+                   "table name is not allowed, name=", path.table, ": ", problem);
   }
   ASSIGN_OR_RAISE(const auto view, ViewOf(path));
-  if (view) return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at, "a view has this name, name=", path);
+  if (view)
+    return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at,
+                   "a view has this name, name=", path);
   if (create.as == nullptr) {
     ASSIGN_OR_RAISE(const types::TableDescriptor table, Describe(create));
     RETURN_NOT_OK(tables.CreateTable(path, table, create.if_not_exists));
@@ -161,13 +178,15 @@ Result<ResultStreamPtr> Session::State::RunCreateTable(const ast::CreateTable& c
   for (const OutputColumn& column : bound.columns) {
     SqlType type = column.type;
     if (type.kind == SqlKind::kNull)
-      return InvalidAt(create.as->at, "column has no type, write CAST(NULL AS type), name=", column.name);
+      return InvalidAt(create.as->at,
+                       "column has no type, write CAST(NULL AS type), name=", column.name);
     if (type.is_text()) type = SqlType::String(type.nullable);
     table.schema.columns.push_back({.name = column.name, .type = type.ToColumn()});
   }
   RETURN_NOT_OK(tables.CreateTable(path, table, create.if_not_exists));
   ASSIGN_OR_RAISE(const types::TableInfo made, tables.GetTable(path));
-  ASSIGN_OR_RAISE(const int64_t rows, InsertInto(made, made.descriptor.schema.columns, *create.as, create.as->at));
+  ASSIGN_OR_RAISE(const int64_t rows,
+                  InsertInto(made, made.descriptor.schema.columns, *create.as, create.as->at));
   return std::make_unique<FixedStream>(rows);
 }
 
@@ -179,24 +198,26 @@ Result<ResultStreamPtr> Session::State::RunCreateDatabase(const ast::CreateDatab
   return Done();
 }
 
-Result<ResultStreamPtr> Session::State::RunCreateView(const ast::CreateView& create, std::string_view text) {
+Result<ResultStreamPtr> Session::State::RunCreateView(const ast::CreateView& create,
+                                                      std::string_view text) {
   ASSIGN_OR_RAISE(const types::TablePath path, PathOf(create.name));
   const BindContext context = Context();
   Binder binder(context);
   ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindQuery(*create.query));
   if (!create.columns.empty() && create.columns.size() != bound.columns.size()) {
-    return InvalidAt(create.name.at,
-                     "view names another number of columns than its query, names=", create.columns.size(),
-                     " columns=", bound.columns.size());
+    return InvalidAt(create.name.at, "view names another number of columns than its query, names=",
+                     create.columns.size(), " columns=", bound.columns.size());
   }
   ViewInfo view{.path = path, .columns = create.columns, .comment = create.comment};
-  view.original_query = std::string(text.substr(create.query_begin, create.query_end - create.query_begin));
+  view.original_query =
+      std::string(text.substr(create.query_begin, create.query_end - create.query_begin));
   // The same text with whole names, so that it means the same from every database.
   std::vector<TableMention> mentions = binder.mentions();
   std::ranges::sort(mentions, {}, &TableMention::begin);
   size_t next = create.query_begin;
   for (const TableMention& mention : mentions) {
-    if (mention.begin < next) continue;  // A common table that is used twice names its tables twice.
+    if (mention.begin < next)
+      continue;  // A common table that is used twice names its tables twice.
     view.query += text.substr(next, mention.begin - next);
     view.query += mention.full_name;
     next = mention.end;
@@ -204,13 +225,15 @@ Result<ResultStreamPtr> Session::State::RunCreateView(const ast::CreateView& cre
   view.query += text.substr(next, create.query_end - next);
   if (create.temporary) {
     if (temporary_views.contains(path) && !create.if_not_exists) {
-      return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at, "view exists already, name=", path);
+      return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at,
+                     "view exists already, name=", path);
     }
     temporary_views.emplace(path, std::move(view));
     return Done();
   }
   if (tables.GetTable(path).ok())
-    return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at, "a table has this name, name=", path);
+    return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at,
+                   "a table has this name, name=", path);
   RETURN_NOT_OK(tables.CreateView(view, create.if_not_exists));
   return Done();
 }
@@ -221,9 +244,11 @@ Result<ResultStreamPtr> Session::State::RunDrop(const ast::Drop& drop) {
   using What = ast::Drop::What;
   if (drop.what == What::kCatalog) {
     const std::string& name = drop.name.parts.back();
-    if (name == catalog || name == default_catalog) return InvalidAt(drop.name.at, "catalog is in use, name=", name);
+    if (name == catalog || name == default_catalog)
+      return InvalidAt(drop.name.at, "catalog is in use, name=", name);
     if (catalogs.erase(name) == 0 && !drop.if_exists) {
-      return ErrorAt(ErrorCode::kDatabaseNotExist, drop.name.at, "catalog does not exist, name=", name);
+      return ErrorAt(ErrorCode::kDatabaseNotExist, drop.name.at,
+                     "catalog does not exist, name=", name);
     }
     return Done();
   }
@@ -248,24 +273,29 @@ Result<ResultStreamPtr> Session::State::RunDrop(const ast::Drop& drop) {
 Result<ResultStreamPtr> Session::State::RunAlter(const ast::AlterTable& alter) {
   ASSIGN_OR_RAISE(const types::TablePath path, PathOf(alter.name));
   if (alter.add_partition || alter.drop_partition) {
-    const ast::PartitionSpec& partition = alter.add_partition ? *alter.add_partition : *alter.drop_partition;
+    const ast::PartitionSpec& partition =
+        alter.add_partition ? *alter.add_partition : *alter.drop_partition;
     const std::map<std::string, std::string> spec(partition.values.begin(), partition.values.end());
-    RETURN_NOT_OK(alter.add_partition ? tables.CreatePartition(path, spec, alter.partition_condition)
-                                      : tables.DropPartition(path, spec, alter.partition_condition));
+    RETURN_NOT_OK(alter.add_partition
+                      ? tables.CreatePartition(path, spec, alter.partition_condition)
+                      : tables.DropPartition(path, spec, alter.partition_condition));
     return Done();
   }
   TableChanges changes;
   for (const auto& [key, value] : alter.set) {
     if (key == "bucket.num" || key == "bucket.key") {
-      return ErrorAt(ErrorCode::kInvalidAlterTable, alter.name.at, "option cannot be changed, key=", key);
+      return ErrorAt(ErrorCode::kInvalidAlterTable, alter.name.at,
+                     "option cannot be changed, key=", key);
     }
     changes.set[key] = value;
   }
   changes.reset = alter.reset;
   for (const ast::ColumnDefinition& column : alter.add) {
     ASSIGN_OR_RAISE(types::DataTypePtr type, StoredType(column.type, column.at, column.name));
-    if (!type->nullable()) return InvalidAt(column.at, "a new column cannot be NOT NULL, name=", column.name);
-    changes.add_columns.push_back({.name = column.name, .type = std::move(type), .comment = column.comment});
+    if (!type->nullable())
+      return InvalidAt(column.at, "a new column cannot be NOT NULL, name=", column.name);
+    changes.add_columns.push_back(
+        {.name = column.name, .type = std::move(type), .comment = column.comment});
   }
   changes.drop_columns = alter.drop;
   for (const auto& [from, to] : alter.rename) changes.rename_columns.emplace_back(from, to);

@@ -28,18 +28,21 @@ Result<std::shared_ptr<arrow::RecordBatch>> FixedStream::Next() {
   return std::exchange(rows_, nullptr);
 }
 
-Result<ResultStreamPtr> FixedStream::OfText(const std::vector<std::string>& names,
-                                            const std::vector<std::vector<std::optional<std::string>>>& rows) {
+Result<ResultStreamPtr> FixedStream::OfText(
+    const std::vector<std::string>& names,
+    const std::vector<std::vector<std::optional<std::string>>>& rows) {
   std::vector<ResultColumn> columns;
   std::vector<std::shared_ptr<arrow::Array>> arrays;
   for (size_t i = 0; i < names.size(); ++i) {
     columns.push_back({names[i], types::DataType::Of(types::TypeKind::kString), "STRING"});
     arrow::StringBuilder builder;
-    for (const auto& row : rows) RETURN_NOT_OK(row[i] ? builder.Append(*row[i]) : builder.AppendNull());
+    for (const auto& row : rows)
+      RETURN_NOT_OK(row[i] ? builder.Append(*row[i]) : builder.AppendNull());
     ASSIGN_OR_RAISE(auto array, builder.Finish());
     arrays.push_back(std::move(array));
   }
-  auto batch = arrow::RecordBatch::Make(SchemaOf(columns), static_cast<int64_t>(rows.size()), std::move(arrays));
+  auto batch = arrow::RecordBatch::Make(SchemaOf(columns), static_cast<int64_t>(rows.size()),
+                                        std::move(arrays));
   return std::make_unique<FixedStream>(std::move(columns), std::move(batch));
 }
 
@@ -73,8 +76,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::NextOf(int64_t rows_min
     }
     const auto count = static_cast<int64_t>(api.data_chunk_get_size(chunk.get()));
     for (size_t i = 0; i < builders.size(); ++i) {
-      RETURN_NOT_OK(
-          duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk.get(), i), count, builders[i].get()));
+      RETURN_NOT_OK(duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk.get(), i),
+                                       count, builders[i].get()));
     }
     rows += count;
   }
@@ -100,8 +103,10 @@ Result<Engine::State*> Session::State::Connected() {
 
 Result<int64_t> Session::State::EvaluateTime(const std::string& sql) {
   ASSIGN_OR_RAISE(Engine::State * started, Connected());
-  BoundQuery query{.sql = "SELECT epoch_ms(" + sql + ") AS t", .columns = {{"t", SqlType::Of(SqlKind::kBigInt), "t"}}};
-  ASSIGN_OR_RAISE(duckdb::QueryResult result, duckdb::Stream(started->api, connection.get(), query.sql));
+  BoundQuery query{.sql = "SELECT epoch_ms(" + sql + ") AS t",
+                   .columns = {{"t", SqlType::Of(SqlKind::kBigInt), "t"}}};
+  ASSIGN_OR_RAISE(duckdb::QueryResult result,
+                  duckdb::Stream(started->api, connection.get(), query.sql));
   QueryStream stream(*started, std::move(result), query, {});
   ASSIGN_OR_RAISE(const auto batch, stream.Next());
   if (batch == nullptr || batch->column(0)->IsNull(0)) return Status::Invalid("time is NULL");
@@ -109,7 +114,8 @@ Result<int64_t> Session::State::EvaluateTime(const std::string& sql) {
 }
 
 // Views first, all of them, then the first row: a statement reads each table at one point.
-Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder, const BoundQuery& query) {
+Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder,
+                                                           const BoundQuery& query) {
   ASSIGN_OR_RAISE(Engine::State * started, Connected());
   RETURN_NOT_OK(started->Need(binder.decimal_functions()));
   std::map<TableRef, std::shared_ptr<TableView>> views;
@@ -125,7 +131,8 @@ Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder, const
     for (const SourceColumn& column : scan.source) {
       const auto& now = view->columns();
       const auto found = std::ranges::find(now, column.name, &SourceColumn::name);
-      if (found == now.end() || !SqlType::FromColumn(*found->type).SameShape(SqlType::FromColumn(*column.type))) {
+      if (found == now.end() ||
+          !SqlType::FromColumn(*found->type).SameShape(SqlType::FromColumn(*column.type))) {
         return Error(ErrorCode::kInvalidTable,
                      "table changed while the statement was read, table=", scan.ref.ToString(),
                      " column=", column.name);
@@ -144,7 +151,8 @@ Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder, const
     for (const int64_t id : ids) started->scans.Remove(id);
     return result.status();
   }
-  return std::make_unique<QueryStream>(*started, std::move(result).ValueUnsafe(), query, std::move(ids));
+  return std::make_unique<QueryStream>(*started, std::move(result).ValueUnsafe(), query,
+                                       std::move(ids));
 }
 
 Result<ResultStreamPtr> Session::State::RunQuery(const ast::Query& query) {
@@ -162,7 +170,8 @@ namespace {
 Status CheckNotNull(const arrow::RecordBatch& batch, const std::vector<types::Column>& columns) {
   for (size_t i = 0; i < columns.size(); ++i) {
     if (!columns[i].type->nullable() && batch.column(static_cast<int>(i))->null_count() > 0) {
-      return Error(ErrorCode::kInvalidTable, "NULL for a column that is NOT NULL, column=", columns[i].name);
+      return Error(ErrorCode::kInvalidTable,
+                   "NULL for a column that is NOT NULL, column=", columns[i].name);
     }
   }
   return Status::OK();
@@ -170,8 +179,10 @@ Status CheckNotNull(const arrow::RecordBatch& batch, const std::vector<types::Co
 
 }  // namespace
 
-Result<int64_t> Session::State::Write(Binder& binder, const BoundQuery& query, const types::TablePath& path,
-                                      const std::vector<types::Column>& columns, const SinkOptions& options) {
+Result<int64_t> Session::State::Write(Binder& binder, const BoundQuery& query,
+                                      const types::TablePath& path,
+                                      const std::vector<types::Column>& columns,
+                                      const SinkOptions& options) {
   ASSIGN_OR_RAISE(const std::unique_ptr<QueryStream> stream, Start(binder, query));
   ASSIGN_OR_RAISE(const std::unique_ptr<TableSink> sink, tables.OpenSink(path, options));
   int64_t rows = 0;
@@ -186,7 +197,8 @@ Result<int64_t> Session::State::Write(Binder& binder, const BoundQuery& query, c
   return rows;
 }
 
-Result<int64_t> Session::State::InsertInto(const types::TableInfo& table, const std::vector<types::Column>& columns,
+Result<int64_t> Session::State::InsertInto(const types::TableInfo& table,
+                                           const std::vector<types::Column>& columns,
                                            const ast::Query& query, Position at) {
   const BindContext context = Context();
   Binder binder(context);
@@ -198,23 +210,28 @@ Result<int64_t> Session::State::InsertInto(const types::TableInfo& table, const 
 
 Result<ResultStreamPtr> Session::State::RunInsert(const ast::Insert& insert) {
   if (insert.overwrite)
-    return ErrorAt(ErrorCode::kUnsupportedVersion, insert.name.at, "INSERT OVERWRITE is not supported yet");
+    return ErrorAt(ErrorCode::kUnsupportedVersion, insert.name.at,
+                   "INSERT OVERWRITE is not supported yet");
   ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(insert.name));
   const types::Schema& schema = table.descriptor.schema;
   std::vector<types::Column> columns;
   for (size_t i = 0; i < insert.columns.size(); ++i) {
     const int position = schema.IndexOf(insert.columns[i]);
     if (position < 0)
-      return InvalidAt(insert.column_positions[i], "column not found, name=", insert.columns[i], " table=", table.path);
+      return InvalidAt(insert.column_positions[i], "column not found, name=", insert.columns[i],
+                       " table=", table.path);
     if (std::ranges::find(columns, insert.columns[i], &types::Column::name) != columns.end()) {
-      return InvalidAt(insert.column_positions[i], "column is named twice, name=", insert.columns[i]);
+      return InvalidAt(insert.column_positions[i],
+                       "column is named twice, name=", insert.columns[i]);
     }
     columns.push_back(schema.columns[static_cast<size_t>(position)]);
   }
   if (insert.columns.empty()) columns = schema.columns;
   for (const types::Column& column : schema.columns) {
-    const bool given = std::ranges::find(columns, column.name, &types::Column::name) != columns.end();
-    const bool automatic = std::ranges::find(schema.auto_increment, column.name) != schema.auto_increment.end();
+    const bool given =
+        std::ranges::find(columns, column.name, &types::Column::name) != columns.end();
+    const bool automatic =
+        std::ranges::find(schema.auto_increment, column.name) != schema.auto_increment.end();
     if (!given && !automatic && !column.type->nullable()) {
       return InvalidAt(insert.name.at, "INSERT lacks a column that is NOT NULL, name=", column.name,
                        " table=", table.path);
@@ -233,7 +250,8 @@ Result<std::vector<types::Column>> KeyColumns(const types::TableInfo& table, Pos
   }
   std::vector<types::Column> columns;
   for (const std::string& name : table.descriptor.schema.primary_key) {
-    columns.push_back(table.descriptor.schema.columns[static_cast<size_t>(table.descriptor.schema.IndexOf(name))]);
+    columns.push_back(table.descriptor.schema
+                          .columns[static_cast<size_t>(table.descriptor.schema.IndexOf(name))]);
   }
   return columns;
 }
@@ -245,7 +263,8 @@ Result<ResultStreamPtr> Session::State::RunDelete(const ast::Delete& statement) 
   ASSIGN_OR_RAISE(const auto columns, KeyColumns(table, statement.name.at));
   const BindContext context = Context();
   Binder binder(context);
-  ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindOverTable(statement.name, columns, {}, statement.where.get()));
+  ASSIGN_OR_RAISE(const BoundQuery bound,
+                  binder.BindOverTable(statement.name, columns, {}, statement.where.get()));
   SinkOptions options{.columns = table.descriptor.schema.primary_key, .deletes = true};
   ASSIGN_OR_RAISE(const int64_t rows, Write(binder, bound, table.path, columns, options));
   return std::make_unique<FixedStream>(rows);
@@ -256,15 +275,16 @@ Result<ResultStreamPtr> Session::State::RunUpdate(const ast::Update& update) {
   ASSIGN_OR_RAISE(const auto key, KeyColumns(table, update.name.at));
   const types::Schema& schema = table.descriptor.schema;
   for (const auto& [name, value] : update.set) {
-    if (schema.IndexOf(name) < 0) return InvalidAt(value->at, "column not found, name=", name, " table=", table.path);
+    if (schema.IndexOf(name) < 0)
+      return InvalidAt(value->at, "column not found, name=", name, " table=", table.path);
     if (std::ranges::find(key, name, &types::Column::name) != key.end()) {
       return InvalidAt(value->at, "UPDATE cannot change the primary key, column=", name);
     }
   }
   const BindContext context = Context();
   Binder binder(context);
-  ASSIGN_OR_RAISE(const BoundQuery bound,
-                  binder.BindOverTable(update.name, schema.columns, update.set, update.where.get()));
+  ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindOverTable(update.name, schema.columns,
+                                                               update.set, update.where.get()));
   SinkOptions options;
   for (const types::Column& column : schema.columns) options.columns.push_back(column.name);
   ASSIGN_OR_RAISE(const int64_t rows, Write(binder, bound, table.path, schema.columns, options));
@@ -288,13 +308,15 @@ Result<ResultStreamPtr> Session::State::RunExplain(const ast::Explain& explain) 
     return InvalidAt(explain.statement->at, "EXPLAIN takes a query or an INSERT");
   }
   std::string text = target + "columns:\n";
-  for (const OutputColumn& column : bound.columns) text += "  " + column.name + " " + column.type.ToString() + "\n";
+  for (const OutputColumn& column : bound.columns)
+    text += "  " + column.name + " " + column.type.ToString() + "\n";
   for (const ScanUse& scan : binder.scans()) {
     ASSIGN_OR_RAISE(const auto view, tables.View(scan.ref));
     std::string names;
     for (const int column : scan.used)
       names += (names.empty() ? "" : ", ") + scan.source[static_cast<size_t>(column)].name;
-    text += "scan " + std::to_string(scan.id) + ": " + scan.ref.ToString() + "\n  columns named: " + names + "\n";
+    text += "scan " + std::to_string(scan.id) + ": " + scan.ref.ToString() +
+            "\n  columns named: " + names + "\n";
     const std::vector<int> used(scan.used.begin(), scan.used.end());
     for (const std::string& line : view->Explain(used, scan.predicates)) text += "  " + line + "\n";
   }

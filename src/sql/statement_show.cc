@@ -21,11 +21,13 @@ bool MatchesLike(std::string_view text, std::string_view pattern) {
          MatchesLike(text.substr(1), pattern.substr(1));
 }
 
-Result<ResultStreamPtr> NameRows(const ast::Show& show, const std::string& title, std::vector<std::string> names) {
+Result<ResultStreamPtr> NameRows(const ast::Show& show, const std::string& title,
+                                 std::vector<std::string> names) {
   std::ranges::sort(names);
   std::vector<Row> rows;
   for (std::string& name : names) {
-    if (!show.has_like || MatchesLike(name, show.like) != show.not_like) rows.push_back({std::move(name)});
+    if (!show.has_like || MatchesLike(name, show.like) != show.not_like)
+      rows.push_back({std::move(name)});
   }
   return FixedStream::OfText({title}, rows);
 }
@@ -38,8 +40,8 @@ std::string NameList(const std::vector<std::string>& names) {
 
 std::string CreateTableText(const std::string& catalog, const types::TableInfo& table) {
   const types::TableDescriptor& descriptor = table.descriptor;
-  std::string text = "CREATE TABLE " + QuoteName(catalog) + "." + QuoteName(table.path.database) + "." +
-                     QuoteName(table.path.table) + " (\n";
+  std::string text = "CREATE TABLE " + QuoteName(catalog) + "." + QuoteName(table.path.database) +
+                     "." + QuoteName(table.path.table) + " (\n";
   for (size_t i = 0; i < descriptor.schema.columns.size(); ++i) {
     const types::Column& column = descriptor.schema.columns[i];
     text += (i > 0 ? ",\n  " : "  ") + QuoteName(column.name) + " " + column.type->ToString();
@@ -50,7 +52,8 @@ std::string CreateTableText(const std::string& catalog, const types::TableInfo& 
   }
   text += "\n)";
   if (!descriptor.comment.empty()) text += "\nCOMMENT " + QuoteString(descriptor.comment);
-  if (descriptor.partitioned()) text += "\nPARTITIONED BY (" + NameList(descriptor.partition_keys) + ")";
+  if (descriptor.partitioned())
+    text += "\nPARTITIONED BY (" + NameList(descriptor.partition_keys) + ")";
   std::map<std::string, std::string> options = descriptor.properties;
   options.insert(descriptor.custom_properties.begin(), descriptor.custom_properties.end());
   if (descriptor.bucket_count) options["bucket.num"] = std::to_string(*descriptor.bucket_count);
@@ -118,9 +121,12 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
     case What::kCreateView: {
       ASSIGN_OR_RAISE(const types::TablePath path, PathOf(*show.name));
       ASSIGN_OR_RAISE(const auto view, ViewOf(path));
-      if (!view) return ErrorAt(ErrorCode::kTableNotExist, show.name->at, "view does not exist, name=", path);
-      return FixedStream::OfText({"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) +
-                                               "." + QuoteName(path.table) + " AS\n" + view->query}});
+      if (!view)
+        return ErrorAt(ErrorCode::kTableNotExist, show.name->at,
+                       "view does not exist, name=", path);
+      return FixedStream::OfText(
+          {"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) + "." +
+                        QuoteName(path.table) + " AS\n" + view->query}});
     }
     case What::kPartitions: {
       ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
@@ -129,7 +135,8 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
       for (const types::PartitionInfo& partition : partitions) {
         std::string text;
         for (size_t i = 0; i < partition.values.size(); ++i) {
-          text += (i > 0 ? "/" : "") + table.descriptor.partition_keys[i] + "=" + partition.values[i];
+          text +=
+              (i > 0 ? "/" : "") + table.descriptor.partition_keys[i] + "=" + partition.values[i];
         }
         rows.push_back({text});
       }
@@ -150,7 +157,8 @@ Result<std::vector<SourceColumn>> Session::State::ColumnsOf(const ast::ObjectNam
   ASSIGN_OR_RAISE(const auto view, ViewOf(resolved.ref.path));
   if (!view || resolved.ref.part != TablePart::kUnion) {
     Result<std::vector<SourceColumn>> columns = tables.Columns(resolved.ref);
-    if (!columns.ok()) return ErrorAt(CodeOf(columns.status()), name.at, columns.status().message());
+    if (!columns.ok())
+      return ErrorAt(CodeOf(columns.status()), name.at, columns.status().message());
     if (resolved.ref.part == TablePart::kUnion) {
       ASSIGN_OR_RAISE(const types::TableInfo table, tables.GetTable(resolved.ref.path));
       *key = table.descriptor.schema.primary_key;
@@ -172,7 +180,8 @@ Result<std::vector<SourceColumn>> Session::State::ColumnsOf(const ast::ObjectNam
   Binder binder(context);
   ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindQuery(all));
   std::vector<SourceColumn> columns;
-  for (const OutputColumn& column : bound.columns) columns.push_back({column.name, column.type.ToColumn()});
+  for (const OutputColumn& column : bound.columns)
+    columns.push_back({column.name, column.type.ToColumn()});
   return columns;
 }
 
@@ -186,8 +195,9 @@ Result<ResultStreamPtr> Session::State::RunDescribe(const ast::ObjectName& name)
   for (const SourceColumn& column : columns) {
     const bool in_key = std::ranges::find(key, column.name) != key.end();
     rows.push_back({column.name, column.type->WithNullable(true)->ToString(),
-                    column.type->nullable() ? "TRUE" : "FALSE", in_key ? std::optional(key_text + ")") : std::nullopt,
-                    std::nullopt, std::nullopt});
+                    column.type->nullable() ? "TRUE" : "FALSE",
+                    in_key ? std::optional(key_text + ")") : std::nullopt, std::nullopt,
+                    std::nullopt});
   }
   return FixedStream::OfText({"name", "type", "null", "key", "extras", "watermark"}, rows);
 }

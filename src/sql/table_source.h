@@ -24,20 +24,31 @@ enum class TablePart : uint8_t {
 struct TableRef {
   types::TablePath path;
   TablePart part = TablePart::kUnion;
-  std::optional<int64_t> as_of_ms;     ///< FOR SYSTEM_TIME AS OF: the newest lake snapshot at or before it.
+  std::optional<int64_t>
+      as_of_ms;  ///< FOR SYSTEM_TIME AS OF: the newest lake snapshot at or before it.
   std::optional<int64_t> as_of_snapshot;  ///< FOR SYSTEM_VERSION AS OF: that lake snapshot.
   auto operator<=>(const TableRef&) const = default;
   /// "fluss.orders$lake", as messages show it.
   std::string ToString() const;
 };
 
-/// A condition on one column that every row of the result meets: a scan may use it to skip data and may ignore it,
-/// since the query checks it again.
+/// A condition on one column that every row of the result meets: a scan may use it to skip data and
+/// may ignore it, since the query checks it again.
 struct Predicate {
-  enum class Op : uint8_t { kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual, kIsNull, kIsNotNull, kIn };
+  enum class Op : uint8_t {
+    kEqual,
+    kLess,
+    kLessOrEqual,
+    kGreater,
+    kGreaterOrEqual,
+    kIsNull,
+    kIsNotNull,
+    kIn
+  };
   std::string column;
   Op op = Op::kEqual;
-  /// One value of the column's Arrow type (none for the null tests, one or more for kIn); never a null scalar.
+  /// One value of the column's Arrow type (none for the null tests, one or more for kIn); never a
+  /// null scalar.
   std::vector<std::shared_ptr<arrow::Scalar>> values;
 };
 
@@ -54,7 +65,8 @@ struct SourceColumn {
 class BatchReader {
  public:
   virtual ~BatchReader() = default;
-  /// The next batch, null at the end. Shape: the columns asked for, in that order, each of `DataType::ToArrow()`.
+  /// The next batch, null at the end. Shape: the columns asked for, in that order, each of
+  /// `DataType::ToArrow()`.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Next() = 0;
 };
 
@@ -77,8 +89,10 @@ class TableView {
   virtual const std::vector<SourceColumn>& columns() const = 0;
   /// `columns` are positions in columns(), each once; none = only the number of rows matters.
   /// Threads: any. May wait for servers and files.
-  virtual Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns, std::vector<Predicate> predicates) = 0;
-  /// Lines for EXPLAIN: snapshot, offsets, files, how keys are merged. `column_names` = what the query reads.
+  virtual Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
+                                                   std::vector<Predicate> predicates) = 0;
+  /// Lines for EXPLAIN: snapshot, offsets, files, how keys are merged. `column_names` = what the
+  /// query reads.
   virtual std::vector<std::string> Explain(const std::vector<int>& columns,
                                            const std::vector<Predicate>& predicates) const = 0;
   /// Rows, when it is known without reading; the optimizer's hint.
@@ -89,23 +103,26 @@ class TableView {
 class TableSink {
  public:
   virtual ~TableSink() = default;
-  /// Columns as asked for at OpenSink. Returns when the batch is taken; the acknowledgement may be pending.
+  /// Columns as asked for at OpenSink. Returns when the batch is taken; the acknowledgement may be
+  /// pending.
   virtual Status Write(std::shared_ptr<arrow::RecordBatch> batch) = 0;
   /// Wait until all is acknowledged. Without it, what was written may be lost or not.
   virtual Status Finish() = 0;
 };
 
 struct SinkOptions {
-  std::vector<std::string> columns;  ///< Columns of the batches; fewer than the table's = partial update or NULLs.
-  bool deletes = false;              ///< Batches hold primary keys to delete.
+  std::vector<std::string>
+      columns;  ///< Columns of the batches; fewer than the table's = partial update or NULLs.
+  bool deletes = false;  ///< Batches hold primary keys to delete.
 };
 
 /// A view: text that stands for a table. The text is a query with fully qualified names.
 struct ViewInfo {
   types::TablePath path;
-  std::string query;                 ///< With every table name qualified, as it is expanded.
-  std::string original_query;        ///< As it was written.
-  std::vector<std::string> columns;  ///< Names given in CREATE VIEW v (a, b); empty = those of the query.
+  std::string query;           ///< With every table name qualified, as it is expanded.
+  std::string original_query;  ///< As it was written.
+  std::vector<std::string>
+      columns;  ///< Names given in CREATE VIEW v (a, b); empty = those of the query.
   std::string comment;
 };
 
@@ -117,11 +134,13 @@ struct TableChanges {
   std::vector<std::string> drop_columns;
   std::vector<std::pair<std::string, std::string>> rename_columns;  ///< From, to.
   bool empty() const {
-    return set.empty() && reset.empty() && add_columns.empty() && drop_columns.empty() && rename_columns.empty();
+    return set.empty() && reset.empty() && add_columns.empty() && drop_columns.empty() &&
+           rename_columns.empty();
   }
 };
 
-/// Databases, tables and views, and the ways to read and write them: the engine's only door to data.
+/// Databases, tables and views, and the ways to read and write them: the engine's only door to
+/// data.
 ///
 /// Threads: any; calls may wait for servers, so never call from a loop.
 /// Errors: the protocol's codes (kDatabaseNotExist, kTableNotExist, kTableAlreadyExist, …).
@@ -131,7 +150,8 @@ class TableCatalog {
 
   virtual Result<std::vector<std::string>> ListDatabases() = 0;
   virtual Result<bool> DatabaseExists(const std::string& database) = 0;
-  virtual Status CreateDatabase(const std::string& database, const types::DatabaseDescriptor& descriptor,
+  virtual Status CreateDatabase(const std::string& database,
+                                const types::DatabaseDescriptor& descriptor,
                                 bool if_not_exists) = 0;
   virtual Status DropDatabase(const std::string& database, bool if_exists, bool cascade) = 0;
 
@@ -141,14 +161,18 @@ class TableCatalog {
   virtual Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
                              bool if_not_exists) = 0;
   virtual Status DropTable(const types::TablePath& path, bool if_exists) = 0;
-  virtual Status AlterTable(const types::TablePath& path, const TableChanges& changes, bool if_exists) = 0;
+  virtual Status AlterTable(const types::TablePath& path, const TableChanges& changes,
+                            bool if_exists) = 0;
 
-  /// Partitions in name order; the spec of the two calls below maps partition columns to text values.
-  virtual Result<std::vector<types::PartitionInfo>> ListPartitions(const types::TablePath& path) = 0;
-  virtual Status CreatePartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
+  /// Partitions in name order; the spec of the two calls below maps partition columns to text
+  /// values.
+  virtual Result<std::vector<types::PartitionInfo>> ListPartitions(
+      const types::TablePath& path) = 0;
+  virtual Status CreatePartition(const types::TablePath& path,
+                                 const std::map<std::string, std::string>& spec,
                                  bool if_not_exists) = 0;
-  virtual Status DropPartition(const types::TablePath& path, const std::map<std::string, std::string>& spec,
-                               bool if_exists) = 0;
+  virtual Status DropPartition(const types::TablePath& path,
+                               const std::map<std::string, std::string>& spec, bool if_exists) = 0;
 
   virtual Result<std::vector<std::string>> ListViews(const std::string& database) = 0;
   /// Nullopt when there is no view of that name.
@@ -160,7 +184,8 @@ class TableCatalog {
   virtual Result<std::vector<SourceColumn>> Columns(const TableRef& ref) = 0;
   /// Fix what a statement reads.
   virtual Result<std::shared_ptr<TableView>> View(const TableRef& ref) = 0;
-  virtual Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path, const SinkOptions& options) = 0;
+  virtual Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
+                                                      const SinkOptions& options) = 0;
 };
 
 }  // namespace sluice::sql

@@ -11,7 +11,8 @@ UnionPlan PlanUnion(const UnionFacts& facts) {
       part.base = UnionPart::Base::kLake;
       part.log_from = offset->second;
     } else if (facts.primary_key) {
-      // Not in the lake, though other buckets may be: the key store has all of it, the log perhaps no more.
+      // Not in the lake, though other buckets may be: the key store has all of it, the log perhaps
+      // no more.
       part.base = UnionPart::Base::kKeys;
     }
     plan.parts.push_back(part);
@@ -21,7 +22,8 @@ UnionPlan PlanUnion(const UnionFacts& facts) {
 
 std::vector<std::string> DescribePlan(const UnionPlan& plan, bool primary_key) {
   std::vector<std::string> lines;
-  lines.push_back(plan.snapshot_id ? "lake snapshot " + std::to_string(*plan.snapshot_id) : "never tiered");
+  lines.push_back(plan.snapshot_id ? "lake snapshot " + std::to_string(*plan.snapshot_id)
+                                   : "never tiered");
   for (const UnionPart& part : plan.parts) {
     std::string line = "bucket " + std::to_string(part.bucket.bucket);
     if (!part.bucket.partition.empty()) line += " of " + part.bucket.partition;
@@ -36,7 +38,9 @@ std::vector<std::string> DescribePlan(const UnionPlan& plan, bool primary_key) {
         line += ": key store, log";
         break;
     }
-    line += " [" + (part.log_from == UnionPart::kEarliest ? std::string("start") : std::to_string(part.log_from)) +
+    line += " [" +
+            (part.log_from == UnionPart::kEarliest ? std::string("start")
+                                                   : std::to_string(part.log_from)) +
             ", " + std::to_string(part.log_to) + ")";
     if (primary_key && part.base == UnionPart::Base::kLake) line += ", newest per key wins";
     lines.push_back(std::move(line));

@@ -11,20 +11,21 @@
 
 namespace sluice::sql {
 
-/// One bucket as a union read sees it: a partition by its name (empty = the table is not partitioned) and a number.
+/// One bucket as a union read sees it: a partition by its name (empty = the table is not
+/// partitioned) and a number.
 struct UnionBucket {
   std::string partition;  ///< Values joined by '$'.
   int32_t bucket = 0;
   auto operator<=>(const UnionBucket&) const = default;
 };
 
-/// What was learned of a table, in this order: the readable lake snapshot with its offsets in one answer, then the
-/// partitions and the high watermark of every bucket.
+/// What was learned of a table, in this order: the readable lake snapshot with its offsets in one
+/// answer, then the partitions and the high watermark of every bucket.
 struct UnionFacts {
   bool primary_key = false;
-  std::optional<int64_t> snapshot_id;                     ///< Nullopt: never tiered.
-  std::map<UnionBucket, int64_t> lake_offsets;            ///< First offset that is not in the snapshot.
-  std::map<UnionBucket, int64_t> high_watermarks;         ///< Buckets that have a log.
+  std::optional<int64_t> snapshot_id;              ///< Nullopt: never tiered.
+  std::map<UnionBucket, int64_t> lake_offsets;     ///< First offset that is not in the snapshot.
+  std::map<UnionBucket, int64_t> high_watermarks;  ///< Buckets that have a log.
 };
 
 /// What to read of one bucket.
@@ -32,7 +33,7 @@ struct UnionPart {
   enum class Base {
     kNothing,  ///< The log alone.
     kLake,     ///< The bucket's rows in the lake snapshot.
-    kKeys,     ///< All live rows of the key store, then the log from the offset that they stand for.
+    kKeys,  ///< All live rows of the key store, then the log from the offset that they stand for.
   };
   static constexpr int64_t kEarliest = -2;  ///< As the log's start: whatever is there first.
   UnionBucket bucket;
@@ -45,14 +46,16 @@ struct UnionPart {
 
 struct UnionPlan {
   std::optional<int64_t> snapshot_id;  ///< The lake snapshot to read, whole.
-  std::vector<UnionPart> parts;        ///< By bucket. Lake rows of buckets that are not here are read too.
+  std::vector<UnionPart>
+      parts;  ///< By bucket. Lake rows of buckets that are not here are read too.
 };
 
 /// Plan a read of lake and log that has every row once.
 ///
-/// Append tables: lake rows at the snapshot and log rows from its offset to the high watermark. Primary-key tables: the
-/// same, where a key found in the log part wins over the lake. A table never tiered is its whole log, or, with a primary
-/// key, its key store. Lake offsets above the high watermark mean that nothing is left to read from the log.
+/// Append tables: lake rows at the snapshot and log rows from its offset to the high watermark.
+/// Primary-key tables: the same, where a key found in the log part wins over the lake. A table
+/// never tiered is its whole log, or, with a primary key, its key store. Lake offsets above the
+/// high watermark mean that nothing is left to read from the log.
 UnionPlan PlanUnion(const UnionFacts& facts);
 
 /// Lines for EXPLAIN.

@@ -28,8 +28,9 @@ TEST(UnionReadTest, TableNeverTieredIsItsLogOrItsKeyStore) {
 }
 
 TEST(UnionReadTest, BucketThatTheSnapshotLacksIsReadFromItsStart) {
-  UnionFacts facts{
-      .snapshot_id = 2, .lake_offsets = {{{"p1", 0}, 5}}, .high_watermarks = {{{"p1", 0}, 6}, {{"p2", 0}, 9}}};
+  UnionFacts facts{.snapshot_id = 2,
+                   .lake_offsets = {{{"p1", 0}, 5}},
+                   .high_watermarks = {{{"p1", 0}, 6}, {{"p2", 0}, 9}}};
   EXPECT_EQ(PlanUnion(facts).parts[1].base, UnionPart::Base::kNothing);
   EXPECT_EQ(PlanUnion(facts).parts[1].log_from, UnionPart::kEarliest);
   facts.primary_key = true;
@@ -38,8 +39,10 @@ TEST(UnionReadTest, BucketThatTheSnapshotLacksIsReadFromItsStart) {
 }
 
 TEST(UnionReadTest, LakeAheadOfTheKnownLogReadsNoLog) {
-  const UnionPlan plan = PlanUnion(
-      {.primary_key = true, .snapshot_id = 3, .lake_offsets = {{{"", 0}, 20}}, .high_watermarks = {{{"", 0}, 18}}});
+  const UnionPlan plan = PlanUnion({.primary_key = true,
+                                    .snapshot_id = 3,
+                                    .lake_offsets = {{{"", 0}, 20}},
+                                    .high_watermarks = {{{"", 0}, 18}}});
   EXPECT_FALSE(plan.parts[0].reads_log());
 }
 

@@ -8,21 +8,24 @@ namespace sluice::sql::duckdb {
 
 namespace {
 
-/// Where values go: a vector and the row of it that comes next (children of lists fill up over several calls).
+/// Where values go: a vector and the row of it that comes next (children of lists fill up over
+/// several calls).
 struct Target {
   const Api& api;
   Vector vector;
   Index at;
 };
 
-Status Fill(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count, Target target);
+Status Fill(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count,
+            Target target);
 
 void FillValidity(const arrow::Array& array, int64_t from, int64_t count, const Target& target) {
   if (array.null_count() == 0) return;
   target.api.vector_ensure_validity_writable(target.vector);
   auto* mask = reinterpret_cast<uint8_t*>(target.api.vector_get_validity(target.vector));
   if (array.null_bitmap_data() == nullptr) {  // An array of the null type.
-    for (int64_t i = 0; i < count; ++i) mask[(target.at + i) / 8] &= static_cast<uint8_t>(~(1u << (target.at + i) % 8));
+    for (int64_t i = 0; i < count; ++i)
+      mask[(target.at + i) / 8] &= static_cast<uint8_t>(~(1u << (target.at + i) % 8));
     return;
   }
   arrow::internal::CopyBitmap(array.null_bitmap_data(), array.offset() + from, count, mask,
@@ -43,7 +46,8 @@ Status CopyPlain(const arrow::Array& array, int64_t from, int64_t count, const T
 }
 
 template <typename ArrayType, typename Out, typename Convert>
-Status CopyEach(const arrow::Array& array, int64_t from, int64_t count, const Target& target, Convert convert) {
+Status CopyEach(const arrow::Array& array, int64_t from, int64_t count, const Target& target,
+                Convert convert) {
   const auto& typed = static_cast<const ArrayType&>(array);
   Out* out = DataOf<Out>(target);
   for (int64_t i = 0; i < count; ++i) out[i] = convert(typed.Value(from + i));
@@ -56,7 +60,8 @@ Status CopyText(const arrow::Array& array, int64_t from, int64_t count, const Ta
   for (int64_t i = 0; i < count; ++i) {
     if (typed.IsNull(from + i)) continue;
     const std::string_view text = typed.GetView(from + i);
-    target.api.vector_assign_string_element_len(target.vector, target.at + i, text.data(), text.size());
+    target.api.vector_assign_string_element_len(target.vector, target.at + i, text.data(),
+                                                text.size());
   }
   return Status::OK();
 }
@@ -66,13 +71,15 @@ Status CopyDecimal(const arrow::Array& array, int64_t from, int64_t count, const
   const auto& typed = static_cast<const arrow::Decimal128Array&>(array);
   Out* out = DataOf<Out>(target);
   for (int64_t i = 0; i < count; ++i) {
-    // The engine's storage holds any value of the declared precision, so the low bytes are the value.
+    // The engine's storage holds any value of the declared precision, so the low bytes are the
+    // value.
     std::memcpy(out + i, typed.GetValue(from + i), sizeof(Out));
   }
   return Status::OK();
 }
 
-Status FillDecimal(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count, const Target& target) {
+Status FillDecimal(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count,
+                   const Target& target) {
   if (type.precision <= 4) return CopyDecimal<int16_t>(array, from, count, target);
   if (type.precision <= 9) return CopyDecimal<int32_t>(array, from, count, target);
   if (type.precision <= 18) return CopyDecimal<int64_t>(array, from, count, target);
@@ -98,26 +105,30 @@ Status FillTimestamp(const SqlType& type, const arrow::Array& array, int64_t fro
                      const Target& target) {
   const auto unit = static_cast<const arrow::TimestampType&>(*array.type()).unit();
   const int64_t wanted = type.is_nanos() ? 1000000000 : 1000000;
-  if (TicksPerSecond(unit) > wanted) return Status::Invalid("timestamp column is finer than its type");
+  if (TicksPerSecond(unit) > wanted)
+    return Status::Invalid("timestamp column is finer than its type");
   const int64_t factor = wanted / TicksPerSecond(unit);
-  return CopyEach<arrow::TimestampArray, int64_t>(array, from, count, target,
-                                                  [factor](int64_t value) { return value * factor; });
+  return CopyEach<arrow::TimestampArray, int64_t>(
+      array, from, count, target, [factor](int64_t value) { return value * factor; });
 }
 
 Status FillTime(const arrow::Array& array, int64_t from, int64_t count, const Target& target) {
   if (array.type_id() == arrow::Type::TIME32) {
-    const int64_t ticks = TicksPerSecond(static_cast<const arrow::Time32Type&>(*array.type()).unit());
+    const int64_t ticks =
+        TicksPerSecond(static_cast<const arrow::Time32Type&>(*array.type()).unit());
     const int64_t factor = 1000000 / ticks;
-    return CopyEach<arrow::Time32Array, int64_t>(array, from, count, target,
-                                                 [factor](int32_t value) { return value * factor; });
+    return CopyEach<arrow::Time32Array, int64_t>(
+        array, from, count, target, [factor](int32_t value) { return value * factor; });
   }
-  const bool nanos = static_cast<const arrow::Time64Type&>(*array.type()).unit() == arrow::TimeUnit::NANO;
-  return CopyEach<arrow::Time64Array, int64_t>(array, from, count, target,
-                                               [nanos](int64_t value) { return nanos ? value / 1000 : value; });
+  const bool nanos =
+      static_cast<const arrow::Time64Type&>(*array.type()).unit() == arrow::TimeUnit::NANO;
+  return CopyEach<arrow::Time64Array, int64_t>(
+      array, from, count, target, [nanos](int64_t value) { return nanos ? value / 1000 : value; });
 }
 
 // Lists and maps: entries point into a child vector that grows row by row.
-Status FillList(const arrow::ListArray& list, int64_t from, int64_t count, const Target& target, Index* first) {
+Status FillList(const arrow::ListArray& list, int64_t from, int64_t count, const Target& target,
+                Index* first) {
   *first = target.api.list_vector_get_size(target.vector);
   const int64_t begin = list.value_offset(from);
   const int64_t values = list.value_offset(from + count) - begin;
@@ -134,7 +145,8 @@ Status FillList(const arrow::ListArray& list, int64_t from, int64_t count, const
   return Status::OK();
 }
 
-Status FillNested(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count, const Target& target) {
+Status FillNested(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count,
+                  const Target& target) {
   const Api& api = target.api;
   if (type.kind == SqlKind::kRow) {
     const auto& row = static_cast<const arrow::StructArray&>(array);
@@ -154,16 +166,19 @@ Status FillNested(const SqlType& type, const arrow::Array& array, int64_t from, 
     return Fill(type.children[0], *list.values(), begin, values, {api, child, first});
   }
   const auto& map = static_cast<const arrow::MapArray&>(array);
-  RETURN_NOT_OK(
-      Fill(type.children[0], *map.keys(), begin, values, {api, api.struct_vector_get_child(child, 0), first}));
-  return Fill(type.children[1], *map.items(), begin, values, {api, api.struct_vector_get_child(child, 1), first});
+  RETURN_NOT_OK(Fill(type.children[0], *map.keys(), begin, values,
+                     {api, api.struct_vector_get_child(child, 0), first}));
+  return Fill(type.children[1], *map.items(), begin, values,
+              {api, api.struct_vector_get_child(child, 1), first});
 }
 
-Status Fill(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count, Target target) {
+Status Fill(const SqlType& type, const arrow::Array& array, int64_t from, int64_t count,
+            Target target) {
   FillValidity(array, from, count, target);
   switch (type.kind) {
     case SqlKind::kBoolean:
-      return CopyEach<arrow::BooleanArray, bool>(array, from, count, target, [](bool value) { return value; });
+      return CopyEach<arrow::BooleanArray, bool>(array, from, count, target,
+                                                 [](bool value) { return value; });
     case SqlKind::kTinyInt:
       return CopyPlain<arrow::Int8Array>(array, from, count, target);
     case SqlKind::kSmallInt:
@@ -203,11 +218,11 @@ Status Fill(const SqlType& type, const arrow::Array& array, int64_t from, int64_
 
 }  // namespace
 
-Status FillVector(const Api& api, const SqlType& type, const arrow::Array& array, int64_t from, int64_t count,
-                  Vector out) {
+Status FillVector(const Api& api, const SqlType& type, const arrow::Array& array, int64_t from,
+                  int64_t count, Vector out) {
   const auto expected = type.ToColumn()->ToArrow();
-  const bool time =
-      type.kind == SqlKind::kTime && (array.type_id() == arrow::Type::TIME32 || array.type_id() == arrow::Type::TIME64);
+  const bool time = type.kind == SqlKind::kTime && (array.type_id() == arrow::Type::TIME32 ||
+                                                    array.type_id() == arrow::Type::TIME64);
   if (array.type_id() != expected->id() && !time) {  // Lakes hold TIME in a unit of their own.
     return Status::Invalid("a scan gave another column type, expected=", expected->ToString(),
                            " got=", array.type()->ToString());

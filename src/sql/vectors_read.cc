@@ -44,7 +44,8 @@ Status ReadEach(const Slice& slice, arrow::ArrayBuilder* out, Convert convert) {
 
 template <typename Builder, typename Raw>
 Status ReadPlain(const Slice& slice, arrow::ArrayBuilder* out) {
-  if (slice.mask == nullptr) return static_cast<Builder*>(out)->AppendValues(slice.data<Raw>(), slice.count);
+  if (slice.mask == nullptr)
+    return static_cast<Builder*>(out)->AppendValues(slice.data<Raw>(), slice.count);
   return ReadEach<Builder, Raw>(slice, out, [](Raw value) { return value; });
 }
 
@@ -91,7 +92,9 @@ int64_t FloorDivide(int64_t value, int64_t divisor) {
 }
 
 Status ReadTimestamp(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* out) {
-  const int64_t divisor = type.precision == 0 ? 1000000 : type.precision <= 3 ? 1000 : 1;  // From µs, or ns as ns.
+  const int64_t divisor = type.precision == 0   ? 1000000
+                          : type.precision <= 3 ? 1000
+                                                : 1;  // From µs, or ns as ns.
   return ReadEach<arrow::TimestampBuilder, int64_t>(
       slice, out, [divisor](int64_t value) { return FloorDivide(value, divisor); });
 }
@@ -103,7 +106,8 @@ Status ReadTime(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* ou
         slice, out, [divisor](int64_t value) { return static_cast<int32_t>(value / divisor); });
   }
   const int64_t factor = type.precision > 6 ? 1000 : 1;
-  return ReadEach<arrow::Time64Builder, int64_t>(slice, out, [factor](int64_t value) { return value * factor; });
+  return ReadEach<arrow::Time64Builder, int64_t>(
+      slice, out, [factor](int64_t value) { return value * factor; });
 }
 
 // Entries of a list may lie anywhere in the child, so each is read by itself.
@@ -129,18 +133,20 @@ Status ReadNested(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* 
   };
   if (type.kind == SqlKind::kArray) {
     const Vector child = api.list_vector_get_child(slice.vector);
-    return ReadEntries<arrow::ListBuilder>(slice, out, [&](arrow::ListBuilder* list, const ListEntry& entry) {
-      return Read(type.children[0], cut(child, entry), list->value_builder());
-    });
+    return ReadEntries<arrow::ListBuilder>(
+        slice, out, [&](arrow::ListBuilder* list, const ListEntry& entry) {
+          return Read(type.children[0], cut(child, entry), list->value_builder());
+        });
   }
   if (type.kind == SqlKind::kMap) {
     const Vector child = api.list_vector_get_child(slice.vector);
     const Vector keys = api.struct_vector_get_child(child, 0);
     const Vector values = api.struct_vector_get_child(child, 1);
-    return ReadEntries<arrow::MapBuilder>(slice, out, [&](arrow::MapBuilder* map, const ListEntry& entry) -> Status {
-      RETURN_NOT_OK(Read(type.children[0], cut(keys, entry), map->key_builder()));
-      return Read(type.children[1], cut(values, entry), map->item_builder());
-    });
+    return ReadEntries<arrow::MapBuilder>(
+        slice, out, [&](arrow::MapBuilder* map, const ListEntry& entry) -> Status {
+          RETURN_NOT_OK(Read(type.children[0], cut(keys, entry), map->key_builder()));
+          return Read(type.children[1], cut(values, entry), map->item_builder());
+        });
   }
   auto* row = static_cast<arrow::StructBuilder*>(out);
   for (int64_t i = 0; i < slice.count; ++i) RETURN_NOT_OK(row->Append(!slice.IsNull(i)));
@@ -156,33 +162,48 @@ Status Read(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* out) {
     case SqlKind::kNull:
     case SqlKind::kBoolean:
       return ReadEach<arrow::BooleanBuilder, bool>(slice, out, [](bool value) { return value; });
-    case SqlKind::kTinyInt: return ReadPlain<arrow::Int8Builder, int8_t>(slice, out);
-    case SqlKind::kSmallInt: return ReadPlain<arrow::Int16Builder, int16_t>(slice, out);
+    case SqlKind::kTinyInt:
+      return ReadPlain<arrow::Int8Builder, int8_t>(slice, out);
+    case SqlKind::kSmallInt:
+      return ReadPlain<arrow::Int16Builder, int16_t>(slice, out);
     case SqlKind::kIntervalMonth:
-    case SqlKind::kInteger: return ReadPlain<arrow::Int32Builder, int32_t>(slice, out);
+    case SqlKind::kInteger:
+      return ReadPlain<arrow::Int32Builder, int32_t>(slice, out);
     case SqlKind::kIntervalSecond:
-    case SqlKind::kBigInt: return ReadPlain<arrow::Int64Builder, int64_t>(slice, out);
-    case SqlKind::kFloat: return ReadPlain<arrow::FloatBuilder, float>(slice, out);
-    case SqlKind::kDouble: return ReadPlain<arrow::DoubleBuilder, double>(slice, out);
-    case SqlKind::kDate: return ReadPlain<arrow::Date32Builder, int32_t>(slice, out);
-    case SqlKind::kDecimal: return ReadDecimal(type, slice, out);
+    case SqlKind::kBigInt:
+      return ReadPlain<arrow::Int64Builder, int64_t>(slice, out);
+    case SqlKind::kFloat:
+      return ReadPlain<arrow::FloatBuilder, float>(slice, out);
+    case SqlKind::kDouble:
+      return ReadPlain<arrow::DoubleBuilder, double>(slice, out);
+    case SqlKind::kDate:
+      return ReadPlain<arrow::Date32Builder, int32_t>(slice, out);
+    case SqlKind::kDecimal:
+      return ReadDecimal(type, slice, out);
     case SqlKind::kChar:
-    case SqlKind::kVarchar: return ReadText<arrow::StringBuilder>(slice, out);
-    case SqlKind::kBinary: return ReadFixedBinary(type, slice, out);
-    case SqlKind::kVarbinary: return ReadText<arrow::BinaryBuilder>(slice, out);
-    case SqlKind::kTime: return ReadTime(type, slice, out);
+    case SqlKind::kVarchar:
+      return ReadText<arrow::StringBuilder>(slice, out);
+    case SqlKind::kBinary:
+      return ReadFixedBinary(type, slice, out);
+    case SqlKind::kVarbinary:
+      return ReadText<arrow::BinaryBuilder>(slice, out);
+    case SqlKind::kTime:
+      return ReadTime(type, slice, out);
     case SqlKind::kTimestamp:
-    case SqlKind::kTimestampLtz: return ReadTimestamp(type, slice, out);
+    case SqlKind::kTimestampLtz:
+      return ReadTimestamp(type, slice, out);
     case SqlKind::kArray:
     case SqlKind::kMap:
-    case SqlKind::kRow: return ReadNested(type, slice, out);
+    case SqlKind::kRow:
+      return ReadNested(type, slice, out);
   }
   return Status::OK();
 }
 
 }  // namespace
 
-Status ReadVector(const Api& api, const SqlType& type, Vector vector, int64_t count, arrow::ArrayBuilder* out) {
+Status ReadVector(const Api& api, const SqlType& type, Vector vector, int64_t count,
+                  arrow::ArrayBuilder* out) {
   return Read(type, {api, vector, 0, count}, out);
 }
 

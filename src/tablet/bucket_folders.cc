@@ -3,10 +3,13 @@
 namespace sluice::tablet {
 namespace {
 
-// The sub-folder whose name ends in `suffix`, empty when there is none. A folder that is not there holds none.
-Result<std::string> SubFolderEndingIn(io::FileSystem& files, const std::string& folder, const std::string& suffix) {
+// The sub-folder whose name ends in `suffix`, empty when there is none. A folder that is not there
+// holds none.
+Result<std::string> SubFolderEndingIn(io::FileSystem& files, const std::string& folder,
+                                      const std::string& suffix) {
   const auto entries = files.List(folder);
-  if (!entries.ok()) return io::IsNotFound(entries.status()) ? Result<std::string>("") : entries.status();
+  if (!entries.ok())
+    return io::IsNotFound(entries.status()) ? Result<std::string>("") : entries.status();
   for (const auto& entry : *entries) {
     if (entry.is_folder && entry.name.ends_with(suffix)) return io::JoinPath(folder, entry.name);
   }
@@ -23,16 +26,19 @@ void NameBucketFolders(int32_t bucket, BucketFolders* folders) {
 BucketFolders BucketFolders::Of(const std::string& data_dir, const types::TablePath& path,
                                 const std::string& partition_name, const types::BucketId& id) {
   BucketFolders folders;
-  folders.table = io::JoinPath(io::JoinPath(data_dir, path.database), path.table + "-" + std::to_string(id.table_id));
+  folders.table = io::JoinPath(io::JoinPath(data_dir, path.database),
+                               path.table + "-" + std::to_string(id.table_id));
   folders.parent = folders.table;
   if (id.partition_id) {
-    folders.parent = io::JoinPath(folders.table, partition_name + "-p" + std::to_string(*id.partition_id));
+    folders.parent =
+        io::JoinPath(folders.table, partition_name + "-p" + std::to_string(*id.partition_id));
   }
   NameBucketFolders(id.bucket, &folders);
   return folders;
 }
 
-Result<std::optional<BucketFolders>> BucketFolders::Find(io::FileSystem& files, const std::string& data_dir,
+Result<std::optional<BucketFolders>> BucketFolders::Find(io::FileSystem& files,
+                                                         const std::string& data_dir,
                                                          const types::BucketId& id) {
   ASSIGN_OR_RAISE(const auto databases, files.List(data_dir));
   for (const auto& database : databases) {
@@ -43,8 +49,8 @@ Result<std::optional<BucketFolders>> BucketFolders::Find(io::FileSystem& files, 
     if (folders.table.empty()) continue;
     folders.parent = folders.table;
     if (id.partition_id) {
-      ASSIGN_OR_RAISE(folders.parent,
-                      SubFolderEndingIn(files, folders.table, "-p" + std::to_string(*id.partition_id)));
+      ASSIGN_OR_RAISE(folders.parent, SubFolderEndingIn(files, folders.table,
+                                                        "-p" + std::to_string(*id.partition_id)));
       if (folders.parent.empty()) return std::nullopt;
     }
     NameBucketFolders(id.bucket, &folders);

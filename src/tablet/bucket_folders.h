@@ -16,11 +16,12 @@ struct BucketFolders {
   std::string log;
   std::string kv;
 
-  static BucketFolders Of(const std::string& data_dir, const types::TablePath& path, const std::string& partition_name,
-                          const types::BucketId& id);
-  /// The folders of a bucket whose table nobody can name any more, found by the ids in their names; nullopt when
-  /// there are none. Blocks on files.
-  static Result<std::optional<BucketFolders>> Find(io::FileSystem& files, const std::string& data_dir,
+  static BucketFolders Of(const std::string& data_dir, const types::TablePath& path,
+                          const std::string& partition_name, const types::BucketId& id);
+  /// The folders of a bucket whose table nobody can name any more, found by the ids in their names;
+  /// nullopt when there are none. Blocks on files.
+  static Result<std::optional<BucketFolders>> Find(io::FileSystem& files,
+                                                   const std::string& data_dir,
                                                    const types::BucketId& id);
 };
 

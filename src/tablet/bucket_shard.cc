@@ -11,7 +11,8 @@ class BucketShard::Turn {
   class Held {
    public:
     Held(Turns* turns, io::Loop* loop) : turns_(turns), loop_(loop) {}
-    Held(Held&& other) noexcept : turns_(std::exchange(other.turns_, nullptr)), loop_(other.loop_) {}
+    Held(Held&& other) noexcept
+        : turns_(std::exchange(other.turns_, nullptr)), loop_(other.loop_) {}
     Held& operator=(Held&&) = delete;
     ~Held() {
       if (turns_ == nullptr) return;
@@ -43,7 +44,8 @@ namespace {
 
 Scanners::Limits LimitsOf(const TabletOptions& server) {
   // A share of the server's, since shards do not count together.
-  const size_t share = std::max<size_t>(server.scanners_max / server.shards->size(), server.scanners_per_bucket_max);
+  const size_t share =
+      std::max<size_t>(server.scanners_max / server.shards->size(), server.scanners_per_bucket_max);
   return {server.scanners_per_bucket_max, share, server.scanner_ttl};
 }
 
@@ -57,7 +59,8 @@ BucketShard::BucketShard(Options options)
 
 Result<std::shared_ptr<Replica>> BucketShard::Find(const types::BucketId& id) const {
   const auto found = replicas_.find(id);
-  if (found == replicas_.end()) return Error(ErrorCode::kUnknownTableOrBucket, "bucket is not on this server ", id);
+  if (found == replicas_.end())
+    return Error(ErrorCode::kUnknownTableOrBucket, "bucket is not on this server ", id);
   return found->second;
 }
 
@@ -81,14 +84,16 @@ io::Task<Status> BucketShard::TakeInTurn(News news) {
     replica.loop = loop_;
     replica.log_files = &log_files_;
     replica.id = news.id;
-    replica.folders = BucketFolders::Of(options_.server->data_dir, news.path, news.partition_name, news.id);
+    replica.folders =
+        BucketFolders::Of(options_.server->data_dir, news.path, news.partition_name, news.id);
     replica.table = std::move(table);
     replica.recovery_point = news.recovery_point;
     CO_ASSIGN_OR_RETURN(auto opened, Replica::Open(std::move(replica)));
     found = replicas_.emplace(news.id, std::move(opened)).first;
   }
   const std::shared_ptr<Replica> replica = found->second;
-  CO_RETURN_NOT_OK(replica->CheckEpochs(news.leadership.leader_epoch, news.leadership.bucket_epoch));
+  CO_RETURN_NOT_OK(
+      replica->CheckEpochs(news.leadership.leader_epoch, news.leadership.bucket_epoch));
   co_return co_await Replica::Take(replica, std::move(news.leadership));
 }
 
@@ -102,7 +107,8 @@ io::Task<Status> BucketShard::StopReplica(Stop stop) {
   }
   const std::shared_ptr<Replica> replica = found->second;
   if (stop.leader_epoch < replica->leadership().leader_epoch) {
-    co_return Error(ErrorCode::kFencedLeaderEpoch, "leader epoch is old leader_epoch=", stop.leader_epoch,
+    co_return Error(ErrorCode::kFencedLeaderEpoch,
+                    "leader epoch is old leader_epoch=", stop.leader_epoch,
                     " known=", replica->leadership().leader_epoch, " ", stop.id);
   }
   replicas_.erase(found);
@@ -113,7 +119,8 @@ io::Task<Status> BucketShard::StopReplica(Stop stop) {
 
 io::Task<Status> BucketShard::CloseReplica(std::shared_ptr<Replica> replica, bool clean) {
   // A scan reads the keys, so it goes first; a call under way ends soon.
-  while (!scanners_.CloseBucket(replica->id())) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
+  while (!scanners_.CloseBucket(replica->id()))
+    co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
   Status closed = co_await Replica::Close(replica, clean);
   for (const auto& segment : replica->log().Segments()) {
     for (const auto suffix : {log::kLogSuffix, log::kIndexSuffix, log::kTimeIndexSuffix}) {
@@ -132,7 +139,8 @@ io::Task<Status> BucketShard::RemoveFiles(BucketFolders folders) {
     ARROW_RETURN_NOT_OK(files->RemoveTree(folders.kv));
     for (const std::string& parent : {folders.parent, folders.table}) {
       const auto left = files->List(parent);
-      if (!left.ok() || !left->empty()) break;  // Other buckets are there, or another shard was faster.
+      if (!left.ok() || !left->empty())
+        break;  // Other buckets are there, or another shard was faster.
       ARROW_RETURN_NOT_OK(files->RemoveTree(parent));
     }
     return Status::OK();
@@ -156,7 +164,8 @@ io::Task<Status> BucketShard::CloseAll() {
   const auto replicas = std::exchange(replicas_, {});
   for (const auto& [id, replica] : replicas) {
     const Status closed = co_await CloseReplica(replica, /*clean=*/true);
-    if (!closed.ok()) LogError("bucket did not close cleanly {} {}", id.ToString(), closed.ToString());
+    if (!closed.ok())
+      LogError("bucket did not close cleanly {} {}", id.ToString(), closed.ToString());
     if (first.ok()) first = closed;
   }
   co_return first;

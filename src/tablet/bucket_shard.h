@@ -40,7 +40,8 @@ class BucketShard {
     int32_t leader_epoch = 0;
     bool remove = false;  ///< Its files too.
   };
-  /// Open the replica when it is new, then take the leadership. Errors: those of the replica and its log.
+  /// Open the replica when it is new, then take the leadership. Errors: those of the replica and
+  /// its log.
   io::Task<Status> Take(News news);
   /// Close the replica; fine when there is none.
   io::Task<Status> StopReplica(Stop stop);

@@ -6,8 +6,9 @@
 
 namespace sluice::tablet {
 
-// One coroutine per call of tablet scope: parse, cut by bucket, run on the owner shards, answer. They start on the
-// caller's loop and go on there. Errors of buckets are in the reply; a failed Result is for the whole request.
+// One coroutine per call of tablet scope: parse, cut by bucket, run on the owner shards, answer.
+// They start on the caller's loop and go on there. Errors of buckets are in the reply; a failed
+// Result is for the whole request.
 
 using Reply = io::Task<Result<io::Payload>>;
 
@@ -41,12 +42,14 @@ void SetBucket(const types::BucketId& id, M* message) {
   message->set_bucket_id(id.bucket);
 }
 
-/// Errors: kUnsupportedVersion when a client that does not know the new key encoding asks a table that has it.
+/// Errors: kUnsupportedVersion when a client that does not know the new key encoding asks a table
+/// that has it.
 inline Status CheckKeyVersion(TabletCore& core, int64_t table_id, int16_t api_version) {
   if (api_version > 0) return Status::OK();
   const auto table = core.tables().Get(table_id);
   if (!table.ok() || !(*table)->needs_new_keys()) return Status::OK();
-  return Error(ErrorCode::kUnsupportedVersion, "client is too old for the keys of table=", (*table)->info().path);
+  return Error(ErrorCode::kUnsupportedVersion,
+               "client is too old for the keys of table=", (*table)->info().path);
 }
 
 }  // namespace sluice::tablet

@@ -14,7 +14,8 @@ namespace {
 BucketShard::News NewsOf(TabletCore& core, const wire::PbNotifyLeaderAndIsrReqForBucket& bucket) {
   BucketShard::News news;
   news.id = BucketIdOf(bucket.table_bucket().table_id(), bucket.table_bucket());
-  news.path = {bucket.physical_table_path().database_name(), bucket.physical_table_path().table_name()};
+  news.path = {bucket.physical_table_path().database_name(),
+               bucket.physical_table_path().table_name()};
   news.partition_name = bucket.physical_table_path().partition_name();
   news.leadership.leader = bucket.leader();
   news.leadership.leader_epoch = bucket.leader_epoch();
@@ -24,14 +25,16 @@ BucketShard::News NewsOf(TabletCore& core, const wire::PbNotifyLeaderAndIsrReqFo
   return news;
 }
 
-io::Task<void> TakeOn(BucketShard* shard, BucketShard::News news, Gather<Status> gather, size_t slot) {
+io::Task<void> TakeOn(BucketShard* shard, BucketShard::News news, Gather<Status> gather,
+                      size_t slot) {
   const types::BucketId id = news.id;
   Status taken = co_await shard->Take(std::move(news));
   if (!taken.ok()) LogWarn("leadership refused {} {}", id.ToString(), taken.ToString());
   gather.Set(slot, std::move(taken));
 }
 
-io::Task<void> StopOn(BucketShard* shard, BucketShard::Stop stop, Gather<Status> gather, size_t slot) {
+io::Task<void> StopOn(BucketShard* shard, BucketShard::Stop stop, Gather<Status> gather,
+                      size_t slot) {
   gather.Set(slot, co_await shard->StopReplica(std::move(stop)));
 }
 
@@ -46,7 +49,8 @@ Reply InitWriter(TabletCorePtr core, io::Loop& loop, io::Call call) {
 }
 
 Reply NotifyLeaderAndIsr(TabletCorePtr core, io::Loop& loop, io::Call call) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::NotifyLeaderAndIsrRequest>(call.body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::NotifyLeaderAndIsrRequest>(call.body));
   CO_RETURN_NOT_OK(core->SeeCoordinator(request.coordinator_epoch()));
   const auto& buckets = request.notify_buckets_leader_req();
   const Gather<Status> gather(loop, static_cast<size_t>(buckets.size()));
@@ -73,8 +77,9 @@ Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call) {
   const auto& buckets = request.stop_replicas_req();
   const Gather<Status> gather(loop, static_cast<size_t>(buckets.size()));
   for (int i = 0; i < buckets.size(); ++i) {
-    const BucketShard::Stop stop{BucketIdOf(buckets[i].table_bucket().table_id(), buckets[i].table_bucket()),
-                                 buckets[i].leader_epoch(), buckets[i].delete_()};
+    const BucketShard::Stop stop{
+        BucketIdOf(buckets[i].table_bucket().table_id(), buckets[i].table_bucket()),
+        buckets[i].leader_epoch(), buckets[i].delete_()};
     core->PostTo(core->ShardOf(stop.id), [stop, gather, i](BucketShard& owner) {
       io::Spawn(StopOn(&owner, stop, gather, static_cast<size_t>(i)));
     });
@@ -90,8 +95,10 @@ Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call) {
 }
 
 Reply UpdateMetadata(TabletCorePtr core, io::Loop& loop, io::Call call) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::UpdateMetadataRequest>(call.body));
-  if (request.has_coordinator_epoch()) CO_RETURN_NOT_OK(core->SeeCoordinator(request.coordinator_epoch()));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::UpdateMetadataRequest>(call.body));
+  if (request.has_coordinator_epoch())
+    CO_RETURN_NOT_OK(core->SeeCoordinator(request.coordinator_epoch()));
   std::set<int64_t> tables;
   for (const auto& table : request.table_metadata()) tables.insert(table.table_id());
   for (const int64_t table_id : tables) core->tables().Forget(table_id);
@@ -108,16 +115,19 @@ Reply UpdateMetadata(TabletCorePtr core, io::Loop& loop, io::Call call) {
 }
 
 Reply NotifyLakeTableOffset(TabletCorePtr core, io::Loop& loop, io::Call call) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::NotifyLakeTableOffsetRequest>(call.body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::NotifyLakeTableOffsetRequest>(call.body));
   CO_RETURN_NOT_OK(core->SeeCoordinator(request.coordinator_epoch()));
   const auto& buckets = request.notify_buckets_req();
   const Gather<bool> gather(loop, static_cast<size_t>(buckets.size()));
   for (int i = 0; i < buckets.size(); ++i) {
     const types::BucketId id = BucketIdOf(buckets[i].table_id(), buckets[i]);
-    const LakeOffsets offsets{buckets[i].snapshot_id(), buckets[i].has_log_end_offset() ? buckets[i].log_end_offset() : -1};
+    const LakeOffsets offsets{buckets[i].snapshot_id(),
+                              buckets[i].has_log_end_offset() ? buckets[i].log_end_offset() : -1};
     core->PostTo(core->ShardOf(id), [id, offsets, gather, i](BucketShard& shard) {
       const auto replica = shard.Find(id);
-      if (replica.ok()) (*replica)->SetLakeOffsets(offsets);  // A bucket that is not here has nothing to keep.
+      if (replica.ok())
+        (*replica)->SetLakeOffsets(offsets);  // A bucket that is not here has nothing to keep.
       gather.Set(static_cast<size_t>(i), true);
     });
   }

@@ -10,7 +10,8 @@ namespace sluice::tablet {
 namespace {
 
 constexpr int32_t kDefaultWaitMs = 100;
-constexpr int32_t kMaxWaitMs = 60'000;  // A connection that lost its client is noticed in bounded time.
+constexpr int32_t kMaxWaitMs =
+    60'000;  // A connection that lost its client is noticed in bounded time.
 // How much more of the log is looked at when only some of its columns are sent.
 constexpr uint64_t kProjectionFactor = 16;
 constexpr uint64_t kProjectionBytesMax = 64 << 20;
@@ -30,7 +31,9 @@ struct Fetch {
 
   bool follower() const { return message.follower_server_id() >= 0; }
   // 0 = answer at once.
-  uint64_t min_bytes() const { return message.has_min_bytes() ? std::max(message.min_bytes(), 0) : 0; }
+  uint64_t min_bytes() const {
+    return message.has_min_bytes() ? std::max(message.min_bytes(), 0) : 0;
+  }
   std::chrono::milliseconds wait() const {
     const int32_t wait_ms = message.has_max_wait_ms() ? message.max_wait_ms() : kDefaultWaitMs;
     return std::chrono::milliseconds(std::clamp(wait_ms, 0, kMaxWaitMs));
@@ -46,11 +49,13 @@ Result<FetchPtr> ParseFetch(const std::string& body) {
     std::vector<int32_t> positions;
     if (table.projection_pushdown_enabled()) {
       positions.assign(table.projected_fields().begin(), table.projected_fields().end());
-      if (positions.empty()) return Error(ErrorCode::kInvalidColumnProjection, "projection has no columns");
+      if (positions.empty())
+        return Error(ErrorCode::kInvalidColumnProjection, "projection has no columns");
     }
     for (const auto& bucket : table.buckets_req()) {
       Wanted wanted{BucketIdOf(table.table_id(), bucket), bucket.fetch_offset()};
-      wanted.bytes_max = wanted.read_bytes_max = static_cast<uint64_t>(std::max(bucket.max_fetch_bytes(), 0));
+      wanted.bytes_max = wanted.read_bytes_max =
+          static_cast<uint64_t>(std::max(bucket.max_fetch_bytes(), 0));
       if (!positions.empty() && wanted.bytes_max < kProjectionBytesMax) {
         wanted.read_bytes_max = std::min(wanted.bytes_max * kProjectionFactor, kProjectionBytesMax);
       }
@@ -62,7 +67,8 @@ Result<FetchPtr> ParseFetch(const std::string& body) {
   return fetch;
 }
 
-FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot, const std::shared_ptr<FetchWait>& wait) {
+FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot,
+                   const std::shared_ptr<FetchWait>& wait) {
   const Wanted& wanted = fetch.buckets[slot];
   const auto replica = shard.Find(wanted.id);
   if (!replica.ok()) return {.error = replica.status()};
@@ -70,7 +76,8 @@ FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot, const st
 }
 
 // One look at every bucket; those without data wake `wait` when they get some.
-io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch, std::shared_ptr<FetchWait> wait) {
+io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
+                     std::shared_ptr<FetchWait> wait) {
   const Gather<FetchPart> gather(loop, fetch->ids.size());
   const auto cut = core->Cut(fetch->ids);
   for (size_t i = 0; i < cut.size(); ++i) {
@@ -84,14 +91,15 @@ io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch, std::sh
   co_return co_await gather.Take();
 }
 
-// Whether a reply is due before the time is up. A bucket that is not led here does not end the wait: its client would
-// ask again at once, and again.
+// Whether a reply is due before the time is up. A bucket that is not led here does not end the
+// wait: its client would ask again at once, and again.
 bool IsDue(const Fetch& fetch, const Parts& parts) {
   if (fetch.min_bytes() == 0) return true;
   uint64_t bytes = 0;
   for (const FetchPart& part : parts) {
     const ErrorCode code = CodeOf(part.error);
-    if (!part.error.ok() && code != ErrorCode::kNotLeaderOrFollower && code != ErrorCode::kUnknownTableOrBucket) {
+    if (!part.error.ok() && code != ErrorCode::kNotLeaderOrFollower &&
+        code != ErrorCode::kUnknownTableOrBucket) {
       return true;
     }
     bytes += part.slice.size_bytes;
@@ -107,7 +115,8 @@ io::Task<Parts> LookUntilDue(TabletCorePtr core, io::Loop& loop, FetchPtr fetch)
     const auto now = loop.clock().Monotonic();
     if (IsDue(*fetch, parts) || now >= deadline || core->gate().closed()) co_return parts;
     // Replicas know the wait weakly; this timer and this frame keep it.
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now) + std::chrono::milliseconds(1);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now) +
+                      std::chrono::milliseconds(1);
     const io::Loop::TimerId timer = loop.After(left, [wait] { wait->Set(false); });
     const bool woken = co_await *wait;
     loop.Cancel(timer);
@@ -121,18 +130,20 @@ Result<io::Payload> Whole(const log::Log::Slice& slice) {
   return records;
 }
 
-io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchPtr fetch, size_t slot,
-                                      std::shared_ptr<const FetchPart> part) {
+io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
+                                      size_t slot, std::shared_ptr<const FetchPart> part) {
   const std::vector<int32_t>& positions = fetch->positions[slot];
   if (positions.empty() || part->slice.size_bytes == 0) co_return Whole(part->slice);
   const uint64_t bytes_max = fetch->buckets[slot].bytes_max;
-  CO_ASSIGN_OR_RETURN(auto projected,
-                      ProjectSlice(part->slice, *part->table, positions, bytes_max, /*may_wait=*/false));
+  CO_ASSIGN_OR_RETURN(auto projected, ProjectSlice(part->slice, *part->table, positions, bytes_max,
+                                                   /*may_wait=*/false));
   if (projected) co_return std::move(*projected);
   auto project = [fetch, part, slot, bytes_max] {
-    return ProjectSlice(part->slice, *part->table, fetch->positions[slot], bytes_max, /*may_wait=*/true);
+    return ProjectSlice(part->slice, *part->table, fetch->positions[slot], bytes_max,
+                        /*may_wait=*/true);
   };
-  CO_ASSIGN_OR_RETURN(auto waited, co_await core->options().read_pool->Run(loop, std::move(project)));
+  CO_ASSIGN_OR_RETURN(auto waited,
+                      co_await core->options().read_pool->Run(loop, std::move(project)));
   co_return std::move(*waited);
 }
 
@@ -151,8 +162,10 @@ Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
       const auto part = std::make_shared<const FetchPart>(std::move(parts[slot]));
       const types::BucketId& id = fetch->ids[slot];
       Result<io::Payload> records = io::Payload();
-      // Once the reply is full the rest stays for the next one; the first records go whatever their size.
-      if (part->error.ok() && (bytes_left > 0 || !any)) records = co_await Records(core, loop, fetch, slot, part);
+      // Once the reply is full the rest stays for the next one; the first records go whatever their
+      // size.
+      if (part->error.ok() && (bytes_left > 0 || !any))
+        records = co_await Records(core, loop, fetch, slot, part);
       const Status error = part->error.ok() ? records.status() : part->error;
       if (!error.ok()) {
         builder.AddError(id.partition_id, id.bucket, error);

@@ -32,11 +32,12 @@ TEST_F(KeyCallsTest, LookupReturnsWhatWasAcknowledged) {
 TEST_F(KeyCallsTest, ChangelogShowsEveryChange) {
   ASSERT_OK(Put(0, {{1, "a", 10}, {2, "b", 20}}));
   ASSERT_OK(Put(0, {{1, "c", 30}}, {2, 9}));
-  EXPECT_EQ(ReadAll(kKeyTable, 0), (std::vector<TestChange>{{ChangeType::kInsert, {1, "a", 10}},
-                                                            {ChangeType::kInsert, {2, "b", 20}},
-                                                            {ChangeType::kUpdateBefore, {1, "a", 10}},
-                                                            {ChangeType::kUpdateAfter, {1, "c", 30}},
-                                                            {ChangeType::kDelete, {2, "b", 20}}}));
+  EXPECT_EQ(ReadAll(kKeyTable, 0),
+            (std::vector<TestChange>{{ChangeType::kInsert, {1, "a", 10}},
+                                     {ChangeType::kInsert, {2, "b", 20}},
+                                     {ChangeType::kUpdateBefore, {1, "a", 10}},
+                                     {ChangeType::kUpdateAfter, {1, "c", 30}},
+                                     {ChangeType::kDelete, {2, "b", 20}}}));
 }
 
 TEST_F(KeyCallsTest, PartialUpdateKeepsTheOtherColumns) {
@@ -84,8 +85,9 @@ TEST_F(KeyCallsTest, RefusesBadPuts) {
   std::string damaged = wire::BuildKvBatch(1, -1, -1, std::vector<wire::KvRecord>{{"key", "row"}});
   damaged.back() = 'x';
   EXPECT_CODE(ErrorCode::kCorruptRecord, PutBytes(0, damaged));
-  EXPECT_CODE(ErrorCode::kSchemaNotExist,
-              PutBytes(0, wire::BuildKvBatch(2, -1, -1, std::vector<wire::KvRecord>{{"key", "row"}})));
+  EXPECT_CODE(
+      ErrorCode::kSchemaNotExist,
+      PutBytes(0, wire::BuildKvBatch(2, -1, -1, std::vector<wire::KvRecord>{{"key", "row"}})));
   EXPECT_CODE(ErrorCode::kUnknownTableOrBucket, Put(9, {{1, "a", 1}}));
   EXPECT_TRUE(ReadAll(kKeyTable, 0).empty());
 }
@@ -96,7 +98,8 @@ TEST_F(KeyCallsTest, KeysOfALogTableAreRefused) {
   auto* keys = request.add_buckets_req();
   keys->set_bucket_id(0);
   keys->add_keys("k");
-  ASSERT_OK_AND_ASSIGN(const auto response, Ask<wire::LookupResponse>(wire::ApiKey::kLookup, request, 1));
+  ASSERT_OK_AND_ASSIGN(const auto response,
+                       Ask<wire::LookupResponse>(wire::ApiKey::kLookup, request, 1));
   EXPECT_EQ(response.buckets_resp(0).error_code(), 20);
 }
 
@@ -105,7 +108,8 @@ TEST_F(KeyCallsTest, OldClientsCannotUseNewKeys) {
   tables.SetProperty(kKeyTable, "table.datalake.format", "paimon");
   tables.SetProperty(kKeyTable, "table.kv.format-version", "2");
   ASSERT_OK(TellChanged(kKeyTable));
-  EXPECT_OK(PutBytes(0, batch, {}, /*version=*/0));  // Bucket key = primary key: both encodings agree.
+  EXPECT_OK(
+      PutBytes(0, batch, {}, /*version=*/0));  // Bucket key = primary key: both encodings agree.
   tables.SetBucketKeys(kKeyTable, {"name"});
   ASSERT_OK(TellChanged(kKeyTable));
   EXPECT_CODE(ErrorCode::kUnsupportedVersion, PutBytes(0, batch, {}, /*version=*/0));
@@ -115,11 +119,13 @@ TEST_F(KeyCallsTest, OldClientsCannotUseNewKeys) {
 // Keys in memory are full and cannot move to the store; old clients do not know the code for it.
 TEST_F(KeyCallsTest, OldClientsAreToldAnOlderCode) {
   pool->Stop();
-  for (const auto& [version, code] : {std::pair<int16_t, ErrorCode>{2, ErrorCode::kStorageBackpressure},
-                                      {1, ErrorCode::kKvStorage}}) {
+  for (const auto& [version, code] :
+       {std::pair<int16_t, ErrorCode>{2, ErrorCode::kStorageBackpressure},
+        {1, ErrorCode::kKvStorage}}) {
     const std::string name(1 << 20, 'n');
     Result<int64_t> put = int64_t{0};
-    for (int32_t id = 0; put.ok() && id < 100; ++id) put = Put(0, {{id, name, id}}, {}, -1, -1, {}, version);
+    for (int32_t id = 0; put.ok() && id < 100; ++id)
+      put = Put(0, {{id, name, id}}, {}, -1, -1, {}, version);
     EXPECT_CODE(code, put);
   }
   Drop();  // Nothing can be closed cleanly any more.
@@ -134,7 +140,8 @@ TEST_F(KeyCallsTest, PrefixLookupGivesAListPerKey) {
   keys->add_keys("");  // Every key.
   keys->add_keys(KeyOf(1));
   keys->add_keys("\x7f");
-  ASSERT_OK_AND_ASSIGN(const auto response, Ask<wire::PrefixLookupResponse>(wire::ApiKey::kPrefixLookup, request, 1));
+  ASSERT_OK_AND_ASSIGN(const auto response,
+                       Ask<wire::PrefixLookupResponse>(wire::ApiKey::kPrefixLookup, request, 1));
   const auto& lists = response.buckets_resp(0).value_lists();
   ASSERT_EQ(lists.size(), 3);
   EXPECT_EQ(lists[0].values_size(), 2);
@@ -149,11 +156,13 @@ TEST_F(KeyCallsTest, LimitScanGivesRowsInKeyOrder) {
   request.set_table_id(kKeyTable);
   request.set_bucket_id(0);
   request.set_limit(2);
-  ASSERT_OK_AND_ASSIGN(const auto response, Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
+  ASSERT_OK_AND_ASSIGN(const auto response,
+                       Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
   EXPECT_FALSE(response.is_log_table());
   ASSERT_OK_AND_ASSIGN(const auto values, wire::ParseValueBatch(response.records()));
   ASSERT_EQ(values.size(), 2u);
-  EXPECT_EQ(DecodeValue(wire::BuildStoredValue(values[0].schema_id, values[0].row)), (TestRow{1, "a", 1}));
+  EXPECT_EQ(DecodeValue(wire::BuildStoredValue(values[0].schema_id, values[0].row)),
+            (TestRow{1, "a", 1}));
 }
 
 TEST_F(KeyCallsTest, StatsCountRows) {
@@ -164,7 +173,9 @@ TEST_F(KeyCallsTest, StatsCountRows) {
     wire::GetTableStatsRequest request;
     request.set_table_id(table_id);
     request.add_buckets_req()->set_bucket_id(bucket);
-    return Ask<wire::GetTableStatsResponse>(wire::ApiKey::kGetTableStats, request).ValueOrDie().buckets_resp(0);
+    return Ask<wire::GetTableStatsResponse>(wire::ApiKey::kGetTableStats, request)
+        .ValueOrDie()
+        .buckets_resp(0);
   };
   EXPECT_EQ(count(kKeyTable, 0).row_count(), 1);
   EXPECT_EQ(count(kKeyTable, 1).row_count(), 0);
@@ -244,7 +255,10 @@ TEST_F(ScanTest, RefusesCallsOutOfOrder) {
   EXPECT_EQ(Next("not an id", 1).ValueOrDie().error_code(), 67);
   EXPECT_EQ(Open(0, 0).ValueOrDie().error_code(), 68);
   EXPECT_EQ(Open(9, 100).ValueOrDie().error_code(), 21);
-  EXPECT_EQ(Ask<wire::ScanKvResponse>(wire::ApiKey::kScanKv, wire::ScanKvRequest()).ValueOrDie().error_code(), 68);
+  EXPECT_EQ(Ask<wire::ScanKvResponse>(wire::ApiKey::kScanKv, wire::ScanKvRequest())
+                .ValueOrDie()
+                .error_code(),
+            68);
 }
 
 TEST_F(ScanTest, CloseFreesASlot) {
@@ -261,9 +275,12 @@ TEST_F(ScanTest, CloseFreesASlot) {
   wire::ScanKvRequest close;
   close.set_scanner_id(id);
   close.set_close_scanner(true);
-  EXPECT_FALSE(Ask<wire::ScanKvResponse>(wire::ApiKey::kScanKv, close).ValueOrDie().has_error_code());
+  EXPECT_FALSE(
+      Ask<wire::ScanKvResponse>(wire::ApiKey::kScanKv, close).ValueOrDie().has_error_code());
   EXPECT_FALSE(Open(0, 100).ValueOrDie().has_error_code());
-  EXPECT_FALSE(Ask<wire::ScanKvResponse>(wire::ApiKey::kScanKv, close).ValueOrDie().has_error_code());  // Again.
+  EXPECT_FALSE(Ask<wire::ScanKvResponse>(wire::ApiKey::kScanKv, close)
+                   .ValueOrDie()
+                   .has_error_code());  // Again.
 }
 
 }  // namespace

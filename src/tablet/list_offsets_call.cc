@@ -16,8 +16,9 @@ Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
     const bool follower = request.follower_server_id() >= 0;
     core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
       const auto replica = shard.Find(id);
-      gather.Set(static_cast<size_t>(i), replica.ok() ? (*replica)->OffsetOf(type, timestamp_ms, follower)
-                                                      : Result<int64_t>(replica.status()));
+      gather.Set(static_cast<size_t>(i), replica.ok()
+                                             ? (*replica)->OffsetOf(type, timestamp_ms, follower)
+                                             : Result<int64_t>(replica.status()));
     });
   }
   const auto offsets = co_await gather.Take();

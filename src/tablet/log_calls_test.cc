@@ -19,7 +19,8 @@ class LogCallsTest : public internal::TabletTest {
 
 std::vector<TestRow> SomeRows(int32_t first, int count, size_t name_bytes = 5) {
   std::vector<TestRow> rows;
-  for (int32_t id = first; id < first + count; ++id) rows.push_back({id, std::string(name_bytes, 'a' + id % 26), id * 10L});
+  for (int32_t id = first; id < first + count; ++id)
+    rows.push_back({id, std::string(name_bytes, 'a' + id % 26), id * 10L});
   return rows;
 }
 
@@ -31,7 +32,8 @@ std::vector<TestRow> RowsOf(const std::vector<TestChange>& changes) {
 
 TEST_F(LogCallsTest, RecordsComeBackInOrder) {
   ASSERT_OK_AND_ASSIGN(const int64_t first, Produce(0, LogBatch(SomeRows(0, 10))));
-  ASSERT_OK_AND_ASSIGN(const int64_t second, Produce(0, LogBatch(SomeRows(10, 5)) + LogBatch(SomeRows(15, 5)), 1));
+  ASSERT_OK_AND_ASSIGN(const int64_t second,
+                       Produce(0, LogBatch(SomeRows(10, 5)) + LogBatch(SomeRows(15, 5)), 1));
   EXPECT_EQ(first, 0);
   EXPECT_EQ(second, 10);
   EXPECT_EQ(RowsOf(ReadAll(kLogTable, 0)), SomeRows(0, 20));
@@ -47,8 +49,8 @@ TEST_F(LogCallsTest, EveryBucketOfARequestGetsItsEntry) {
   bad.back() = static_cast<char>(bad.back() ^ 1);  // Fails the CRC.
   view.buckets = {{std::nullopt, 0, good}, {std::nullopt, 9, good}, {std::nullopt, 1, bad},
                   {std::nullopt, 2, good}, {int64_t{5}, 0, good},   {std::nullopt, 3, ""}};
-  ASSERT_OK_AND_ASSIGN(const auto body,
-                       Send({static_cast<int16_t>(wire::ApiKey::kProduceLog), 0, wire::BuildProduceLog(view)}));
+  ASSERT_OK_AND_ASSIGN(const auto body, Send({static_cast<int16_t>(wire::ApiKey::kProduceLog), 0,
+                                              wire::BuildProduceLog(view)}));
   ASSERT_OK_AND_ASSIGN(const auto response, wire::ParseMessage<wire::ProduceLogResponse>(body));
   ASSERT_EQ(response.buckets_resp_size(), 6);
   const std::vector<int> codes = {0, 21, 14, 0, 21, 14};
@@ -69,12 +71,15 @@ TEST_F(LogCallsTest, RefusesWhatTheTableCannotHold) {
   EXPECT_CODE(ErrorCode::kCorruptRecord, Produce(0, LogBatch(SomeRows(0, 1)).substr(0, 60)));
   // A batch with a column less than its schema.
   const auto schema = tables.SchemaOf(kLogTable, 1).ValueOrDie();
-  ASSERT_OK_AND_ASSIGN(const auto narrow, internal::ToArrow(*schema, SomeRows(0, 1))->RemoveColumn(2));
+  ASSERT_OK_AND_ASSIGN(const auto narrow,
+                       internal::ToArrow(*schema, SomeRows(0, 1))->RemoveColumn(2));
   ASSERT_OK_AND_ASSIGN(const auto batch, wire::BuildLogBatch({}, *narrow, {}));
   EXPECT_CODE(ErrorCode::kCorruptRecord, Produce(0, batch));
   // A changelog batch.
   const std::vector<wire::ChangeType> changes = {wire::ChangeType::kInsert};
-  ASSERT_OK_AND_ASSIGN(const auto changelog, wire::BuildLogBatch({}, *internal::ToArrow(*schema, SomeRows(0, 1)), changes));
+  ASSERT_OK_AND_ASSIGN(
+      const auto changelog,
+      wire::BuildLogBatch({}, *internal::ToArrow(*schema, SomeRows(0, 1)), changes));
   EXPECT_CODE(ErrorCode::kCorruptRecord, Produce(0, changelog));
   EXPECT_TRUE(ReadAll(kLogTable, 0).empty());
 }
@@ -85,7 +90,8 @@ TEST_F(LogCallsTest, NullInANotNullColumnIsRefused) {
   ASSERT_OK(ids.AppendNull());
   ASSERT_OK_AND_ASSIGN(const auto null_id, ids.Finish());
   const auto rows = internal::ToArrow(schema, SomeRows(0, 1));
-  const auto with_null = arrow::RecordBatch::Make(rows->schema(), 1, {null_id, rows->column(1), rows->column(2)});
+  const auto with_null =
+      arrow::RecordBatch::Make(rows->schema(), 1, {null_id, rows->column(1), rows->column(2)});
   ASSERT_OK_AND_ASSIGN(const auto batch, wire::BuildLogBatch({}, *with_null, {}));
   const auto refused = Produce(0, batch);
   EXPECT_CODE(ErrorCode::kInvalidTable, refused);
@@ -109,8 +115,10 @@ TEST_F(LogCallsTest, PipelinedBatchesAreAppendedInOrder) {
   for (int32_t i = 0; i < 50; ++i) {
     wire::ProduceLogView view{.acks = -1, .table_id = kLogTable, .timeout_ms = 1000};
     const std::string batch = LogBatch(SomeRows(i, 1), {.writer_id = 9, .batch_sequence = i});
-    for (int bucket = 0; bucket < 4; ++bucket) view.buckets.push_back({std::nullopt, bucket, batch});
-    calls.push_back({static_cast<int16_t>(wire::ApiKey::kProduceLog), 0, wire::BuildProduceLog(view)});
+    for (int bucket = 0; bucket < 4; ++bucket)
+      view.buckets.push_back({std::nullopt, bucket, batch});
+    calls.push_back(
+        {static_cast<int16_t>(wire::ApiKey::kProduceLog), 0, wire::BuildProduceLog(view)});
   }
   auto start_all = [](LogCallsTest* test, std::vector<io::Call> all) -> io::Task<int> {
     io::Completion<bool> done(test->loop());
@@ -120,7 +128,8 @@ TEST_F(LogCallsTest, PipelinedBatchesAreAppendedInOrder) {
       io::Spawn([](LogCallsTest* t, io::Call c, std::shared_ptr<size_t> l, std::shared_ptr<int> f,
                    io::Completion<bool> d) -> io::Task<void> {
         const auto body = co_await SendTask(t->service.get(), &t->loop(), std::move(c));
-        const auto response = wire::ParseMessage<wire::ProduceLogResponse>(body.ValueOrDie()).ValueOrDie();
+        const auto response =
+            wire::ParseMessage<wire::ProduceLogResponse>(body.ValueOrDie()).ValueOrDie();
         for (const auto& bucket : response.buckets_resp()) *f += bucket.has_error_code();
         if (--*l == 0) d.Set(true);
       }(test, std::move(call), left, failed, done));
@@ -129,7 +138,8 @@ TEST_F(LogCallsTest, PipelinedBatchesAreAppendedInOrder) {
     co_return *failed;
   };
   EXPECT_EQ(io::SyncWait(loop(), start_all(this, std::move(calls))), 0);
-  for (int bucket = 0; bucket < 4; ++bucket) EXPECT_EQ(RowsOf(ReadAll(kLogTable, bucket)), SomeRows(0, 50));
+  for (int bucket = 0; bucket < 4; ++bucket)
+    EXPECT_EQ(RowsOf(ReadAll(kLogTable, bucket)), SomeRows(0, 50));
 }
 
 TEST_F(LogCallsTest, FetchStartsWithTheBatchThatHoldsTheOffset) {
@@ -153,7 +163,8 @@ TEST_F(LogCallsTest, FetchAnswersEveryBucketOnce) {
   ASSERT_OK(Produce(0, LogBatch(SomeRows(0, 10))));
   ASSERT_OK_AND_ASSIGN(const auto fetched, Fetch({{1, 0}, {0, 0}, {7, 0}, {2, 5}, {0, 10}}));
   ASSERT_EQ(fetched.size(), 5u);
-  EXPECT_TRUE(fetched[0].has_records() && fetched[0].records().empty() && fetched[0].has_high_watermark());
+  EXPECT_TRUE(fetched[0].has_records() && fetched[0].records().empty() &&
+              fetched[0].has_high_watermark());
   EXPECT_FALSE(fetched[1].records().empty());
   EXPECT_EQ(fetched[2].error_code(), 21);
   EXPECT_EQ(fetched[3].error_code(), 19);
@@ -162,7 +173,8 @@ TEST_F(LogCallsTest, FetchAnswersEveryBucketOnce) {
 }
 
 TEST_F(LogCallsTest, FetchKeepsItsLimitsButGivesOneBatch) {
-  const std::string batch = LogBatch(SomeRows(0, 1000, 50), {.compression = wire::ArrowCompression::kNone});
+  const std::string batch =
+      LogBatch(SomeRows(0, 1000, 50), {.compression = wire::ArrowCompression::kNone});
   for (int i = 0; i < 5; ++i) {
     ASSERT_OK(Produce(0, batch));
     ASSERT_OK(Produce(1, batch));
@@ -197,8 +209,9 @@ TEST_F(LogCallsTest, ProjectionSendsTheChosenColumns) {
   for (;;) {
     ASSERT_OK_AND_ASSIGN(const auto projected, batches.Next());
     if (!projected) break;
-    ASSERT_OK_AND_ASSIGN(const auto decoded,
-                         wire::DecodeRows(*projected, arrow::schema({schema->field(0), schema->field(2)})));
+    ASSERT_OK_AND_ASSIGN(
+        const auto decoded,
+        wire::DecodeRows(*projected, arrow::schema({schema->field(0), schema->field(2)})));
     for (int64_t i = 0; i < decoded->num_rows(); ++i, ++next) {
       ASSERT_EQ(static_cast<const arrow::Int32Array&>(*decoded->column(0)).Value(i), next);
       ASSERT_EQ(static_cast<const arrow::Int64Array&>(*decoded->column(1)).Value(i), next * 10);
@@ -227,7 +240,8 @@ TEST_F(LogCallsTest, ProjectionFollowsEachBatchsSchema) {
   EXPECT_EQ(fetched[0].error_code(), 34);
   const auto schema = tables.SchemaOf(kLogTable, 2).ValueOrDie();
   const auto rows = internal::ToArrow(*tables.SchemaOf(kLogTable, 1).ValueOrDie(), SomeRows(10, 1));
-  ASSERT_OK_AND_ASSIGN(const auto wide, rows->AddColumn(3, schema->ToArrow()->field(3), rows->column(1)));
+  ASSERT_OK_AND_ASSIGN(const auto wide,
+                       rows->AddColumn(3, schema->ToArrow()->field(3), rows->column(1)));
   ASSERT_OK_AND_ASSIGN(const auto batch, wire::BuildLogBatch({.schema_id = 2}, *wide, {}));
   ASSERT_OK(Produce(0, batch));
   ASSERT_OK_AND_ASSIGN(fetched, Fetch({{0, 10}}, how));
@@ -238,7 +252,8 @@ TEST_F(LogCallsTest, WaitingFetchIsWokenByTheAppend) {
   FetchOptions how;
   how.min_bytes = 1;
   how.max_wait_ms = 20'000;
-  const io::Call call = MakeCall(wire::ApiKey::kFetchLog, FetchRequest({{0, 0}, {1, 0}, {2, 0}, {3, 0}}, how));
+  const io::Call call =
+      MakeCall(wire::ApiKey::kFetchLog, FetchRequest({{0, 0}, {1, 0}, {2, 0}, {3, 0}}, how));
   std::atomic<bool> answered = false;
   Result<std::string> body = std::string();
   const auto started = std::chrono::steady_clock::now();
@@ -252,7 +267,8 @@ TEST_F(LogCallsTest, WaitingFetchIsWokenByTheAppend) {
   ASSERT_OK(Produce(2, batch));
   reader.join();
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(10));
-  ASSERT_OK_AND_ASSIGN(const auto response, wire::ParseMessage<wire::FetchLogResponse>(body.ValueOrDie()));
+  ASSERT_OK_AND_ASSIGN(const auto response,
+                       wire::ParseMessage<wire::FetchLogResponse>(body.ValueOrDie()));
   ASSERT_EQ(response.tables_resp(0).buckets_resp_size(), 4);
   EXPECT_EQ(response.tables_resp(0).buckets_resp(2).records().size(), batch.size());
 }
@@ -294,7 +310,8 @@ TEST_F(LogCallsTest, OffsetsByTimestamp) {
   EXPECT_EQ(OffsetOf(kLogTable, 0, kTimestamp, before_ms).ValueOr(-1), 0);
   EXPECT_EQ(OffsetOf(kLogTable, 0, kTimestamp, between_ms).ValueOr(-1), 10);
   EXPECT_EQ(OffsetOf(kLogTable, 0, kTimestamp, io::SystemClock().NowMs()).ValueOr(-1), 20);
-  EXPECT_CODE(ErrorCode::kInvalidTimestamp, OffsetOf(kLogTable, 0, kTimestamp, io::SystemClock().NowMs() + 100'000));
+  EXPECT_CODE(ErrorCode::kInvalidTimestamp,
+              OffsetOf(kLogTable, 0, kTimestamp, io::SystemClock().NowMs() + 100'000));
   EXPECT_CODE(ErrorCode::kUnknownTableOrBucket, OffsetOf(kLogTable, 9, kLatest));
   EXPECT_CODE(ErrorCode::kUnknownServer, OffsetOf(kLogTable, 0, kUnknown));
 }
@@ -305,19 +322,23 @@ TEST_F(LogCallsTest, LimitScanGivesTheLastRows) {
   request.set_table_id(kLogTable);
   request.set_bucket_id(0);
   request.set_limit(15);
-  ASSERT_OK_AND_ASSIGN(const auto response, Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
+  ASSERT_OK_AND_ASSIGN(const auto response,
+                       Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
   EXPECT_TRUE(response.is_log_table());
   EXPECT_FALSE(response.has_error_code());
   ASSERT_OK_AND_ASSIGN(const auto batch, wire::LogBatchView::Parse(response.records()));
   EXPECT_EQ(batch.header().base_offset, 30);
   request.set_bucket_id(9);
-  ASSERT_OK_AND_ASSIGN(const auto refused, Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
+  ASSERT_OK_AND_ASSIGN(const auto refused,
+                       Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
   EXPECT_EQ(refused.error_code(), 21);
 }
 
 TEST_F(LogCallsTest, WriterIdsComeFromTheCoordinator) {
-  ASSERT_OK_AND_ASSIGN(const auto first, Ask<wire::InitWriterResponse>(wire::ApiKey::kInitWriter, wire::InitWriterRequest()));
-  ASSERT_OK_AND_ASSIGN(const auto second, Ask<wire::InitWriterResponse>(wire::ApiKey::kInitWriter, wire::InitWriterRequest()));
+  ASSERT_OK_AND_ASSIGN(const auto first, Ask<wire::InitWriterResponse>(wire::ApiKey::kInitWriter,
+                                                                       wire::InitWriterRequest()));
+  ASSERT_OK_AND_ASSIGN(const auto second, Ask<wire::InitWriterResponse>(wire::ApiKey::kInitWriter,
+                                                                        wire::InitWriterRequest()));
   EXPECT_EQ(second.writer_id(), first.writer_id() + 1);
 }
 

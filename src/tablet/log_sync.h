@@ -8,11 +8,12 @@
 
 namespace sluice::tablet {
 
-/// Makes a bucket's log durable from a pool thread, without its shard: before keys move to the store, the records
-/// that they come from must survive a power loss, else the store would be ahead of its log.
+/// Makes a bucket's log durable from a pool thread, without its shard: before keys move to the
+/// store, the records that they come from must survive a power loss, else the store would be ahead
+/// of its log.
 ///
-/// It syncs the segment files themselves, so it needs nothing of the Log object, which is confined to the shard.
-/// Threads: any, one at a time.
+/// It syncs the segment files themselves, so it needs nothing of the Log object, which is confined
+/// to the shard. Threads: any, one at a time.
 class LogSync {
  public:
   LogSync(io::FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}

@@ -21,9 +21,11 @@ Result<kv::KvTablet*> KeysOn(BucketShard& shard, const types::BucketId& id) {
   return replica->Keys();
 }
 
-// Keys that are not in memory are read on the pool first, so that the shard never waits for the device.
+// Keys that are not in memory are read on the pool first, so that the shard never waits for the
+// device.
 io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId id,
-                        std::shared_ptr<const wire::LookupRequest> request, size_t slot, Gather<Found> gather) {
+                        std::shared_ptr<const wire::LookupRequest> request, size_t slot,
+                        Gather<Found> gather) {
   const Keys keys = KeysOf(request->buckets_req(static_cast<int>(slot)));
   auto tablet = KeysOn(*shard, id);
   if (tablet.ok() && !(*tablet)->IsCached(keys)) {
@@ -42,16 +44,17 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::LookupRequest>(call.body));
   CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
   if (request->insert_if_not_exists()) {
-    co_return Error(ErrorCode::kUnsupportedVersion, "lookups that insert are not supported table_id=", request->table_id());
+    co_return Error(ErrorCode::kUnsupportedVersion,
+                    "lookups that insert are not supported table_id=", request->table_id());
   }
   const auto& buckets = request->buckets_req();
   const Gather<Found> gather(loop, static_cast<size_t>(buckets.size()));
   for (int i = 0; i < buckets.size(); ++i) {
     const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
     const auto slot = static_cast<size_t>(i);
-    const bool posted = core->RunOn(core->ShardOf(id), buckets[i].ByteSizeLong(), [=](BucketShard& shard) {
-      io::Spawn(LookupOn(core, &shard, id, request, slot, gather));
-    });
+    const bool posted = core->RunOn(
+        core->ShardOf(id), buckets[i].ByteSizeLong(),
+        [=](BucketShard& shard) { io::Spawn(LookupOn(core, &shard, id, request, slot, gather)); });
     if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
   }
   auto parts = co_await gather.Take();
@@ -78,11 +81,13 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   for (int i = 0; i < buckets.size(); ++i) {
     const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
     const auto slot = static_cast<size_t>(i);
-    const bool posted = core->RunOn(core->ShardOf(id), buckets[i].ByteSizeLong(), [=](BucketShard& shard) {
-      const auto tablet = KeysOn(shard, id);
-      const Keys prefixes = KeysOf(request->buckets_req(i));
-      gather.Set(slot, tablet.ok() ? (*tablet)->PrefixLookup(prefixes) : FoundLists(tablet.status()));
-    });
+    const bool posted =
+        core->RunOn(core->ShardOf(id), buckets[i].ByteSizeLong(), [=](BucketShard& shard) {
+          const auto tablet = KeysOn(shard, id);
+          const Keys prefixes = KeysOf(request->buckets_req(i));
+          gather.Set(slot,
+                     tablet.ok() ? (*tablet)->PrefixLookup(prefixes) : FoundLists(tablet.status()));
+        });
     if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
   }
   auto parts = co_await gather.Take();
@@ -101,14 +106,16 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
 }
 
 Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::GetTableStatsRequest>(call.body));
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::GetTableStatsRequest>(call.body));
   const auto& buckets = request.buckets_req();
   const Gather<Result<int64_t>> gather(loop, static_cast<size_t>(buckets.size()));
   for (int i = 0; i < buckets.size(); ++i) {
     const types::BucketId id = BucketIdOf(request.table_id(), buckets[i]);
     core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
       const auto replica = shard.Find(id);
-      gather.Set(static_cast<size_t>(i), replica.ok() ? (*replica)->RowCount() : Result<int64_t>(replica.status()));
+      gather.Set(static_cast<size_t>(i),
+                 replica.ok() ? (*replica)->RowCount() : Result<int64_t>(replica.status()));
     });
   }
   const auto counts = co_await gather.Take();

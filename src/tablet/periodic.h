@@ -12,7 +12,8 @@ namespace sluice::tablet {
 /// Threads: confined to the loop.
 class Periodic : public std::enable_shared_from_this<Periodic> {
  public:
-  static std::shared_ptr<Periodic> Start(io::Loop& loop, std::chrono::milliseconds interval, std::function<void()> run) {
+  static std::shared_ptr<Periodic> Start(io::Loop& loop, std::chrono::milliseconds interval,
+                                         std::function<void()> run) {
     std::shared_ptr<Periodic> periodic(new Periodic(loop, interval, std::move(run)));
     periodic->Arm();
     return periodic;

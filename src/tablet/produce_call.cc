@@ -27,21 +27,24 @@ Result<ProducePtr> ParseProduce(std::string body) {
   if (view.acks < -1 || view.acks > 1) {
     return Error(ErrorCode::kInvalidRequiredAcks, "acks are -1, 0 or 1 acks=", view.acks);
   }
-  for (const auto& bucket : view.buckets) request->ids.push_back({view.table_id, bucket.partition_id, bucket.bucket_id});
+  for (const auto& bucket : view.buckets)
+    request->ids.push_back({view.table_id, bucket.partition_id, bucket.bucket_id});
   return request;
 }
 
-void ProduceOne(BucketShard& shard, const Produce& request, size_t slot, const Gather<Produced>& gather) {
+void ProduceOne(BucketShard& shard, const Produce& request, size_t slot,
+                const Gather<Produced>& gather) {
   const auto replica = shard.Find(request.ids[slot]);
   if (!replica.ok()) return gather.Set(slot, {replica.status()});
   const auto appended = (*replica)->Append(request.view.buckets[slot].records);
   if (!appended.ok()) return gather.Set(slot, {appended.status()});
   const Produced produced{Status::OK(), appended->base_offset};
   if (request.view.acks != -1) return gather.Set(slot, produced);
-  (*replica)->WhenReplicated(
-      appended->last_offset + 1, std::chrono::milliseconds(request.view.timeout_ms), [gather, slot, produced](Status done) {
-        gather.Set(slot, done.ok() ? produced : Produced{std::move(done)});
-      });
+  (*replica)->WhenReplicated(appended->last_offset + 1,
+                             std::chrono::milliseconds(request.view.timeout_ms),
+                             [gather, slot, produced](Status done) {
+                               gather.Set(slot, done.ok() ? produced : Produced{std::move(done)});
+                             });
 }
 
 size_t BytesOf(const Produce& request, const std::vector<size_t>& slots) {
@@ -56,12 +59,15 @@ Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const ProducePtr request, ParseProduce(std::move(call.body)));
   const Gather<Produced> gather(loop, request->ids.size());
   const auto cut = core->Cut(request->ids);
-  // Posted before anything is awaited: batches of one connection reach a shard in their order of arrival.
+  // Posted before anything is awaited: batches of one connection reach a shard in their order of
+  // arrival.
   for (size_t i = 0; i < cut.size(); ++i) {
     if (cut[i].empty()) continue;
-    const bool posted = core->RunOn(i, BytesOf(*request, cut[i]), [request, slots = cut[i], gather](BucketShard& shard) {
-      for (const size_t slot : slots) ProduceOne(shard, *request, slot, gather);
-    });
+    const bool posted = core->RunOn(i, BytesOf(*request, cut[i]),
+                                    [request, slots = cut[i], gather](BucketShard& shard) {
+                                      for (const size_t slot : slots)
+                                        ProduceOne(shard, *request, slot, gather);
+                                    });
     if (posted) continue;
     for (const size_t slot : cut[i]) gather.Set(slot, {core->MailboxFull(i)});
   }

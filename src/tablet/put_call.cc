@@ -27,7 +27,8 @@ Result<PutRequestPtr> ParsePut(std::string body) {
     return Error(ErrorCode::kInvalidRequiredAcks, "acks are -1, 0 or 1 acks=", view.acks);
   }
   request->target_columns.assign(view.target_columns.begin(), view.target_columns.end());
-  for (const auto& bucket : view.buckets) request->ids.push_back({view.table_id, bucket.partition_id, bucket.bucket_id});
+  for (const auto& bucket : view.buckets)
+    request->ids.push_back({view.table_id, bucket.partition_id, bucket.bucket_id});
   return request;
 }
 
@@ -63,9 +64,10 @@ Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
     if (cut[i].empty()) continue;
     size_t bytes = 0;
     for (const size_t slot : cut[i]) bytes += request->view.buckets[slot].records.size();
-    const bool posted = core->RunOn(i, bytes, [request, slots = cut[i], gather](BucketShard& shard) {
-      for (const size_t slot : slots) PutOne(shard, *request, slot, gather);
-    });
+    const bool posted =
+        core->RunOn(i, bytes, [request, slots = cut[i], gather](BucketShard& shard) {
+          for (const size_t slot : slots) PutOne(shard, *request, slot, gather);
+        });
     if (posted) continue;
     for (const size_t slot : cut[i]) gather.Set(slot, core->MailboxFull(i));
   }

@@ -60,7 +60,8 @@ TEST_F(RecordedSessionTest, LogIsAnsweredAlike) {
   // The same but for the time of the append.
   ASSERT_OK_AND_ASSIGN(const auto tables, wire::ParseFetchResponse(theirs));
   ASSERT_OK_AND_ASSIGN(const auto batch, wire::LogBatchView::Parse(tables[0].buckets[0].records));
-  const size_t records_at = static_cast<size_t>(tables[0].buckets[0].records.data() - theirs.data());
+  const size_t records_at =
+      static_cast<size_t>(tables[0].buckets[0].records.data() - theirs.data());
   ASSERT_EQ(ours.size(), theirs.size());
   wire::StampBatch(ours.data() + records_at, 0, batch.header().commit_timestamp_ms);
   EXPECT_EQ(ToHex(ours), ToHex(theirs));

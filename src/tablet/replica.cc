@@ -10,7 +10,12 @@ namespace {
 
 constexpr int64_t kEarliest = -2;  // A fetch offset.
 
-enum OffsetType : int32_t { kEarliestOffset = 0, kLatestOffset = 1, kTimestampOffset = 2, kElectionOffset = 3 };
+enum OffsetType : int32_t {
+  kEarliestOffset = 0,
+  kLatestOffset = 1,
+  kTimestampOffset = 2,
+  kElectionOffset = 3
+};
 
 }  // namespace
 
@@ -19,14 +24,15 @@ Result<std::shared_ptr<Replica>> Replica::Open(Options options) {
   const Options& o = replica->options_;
   log::LogOptions log_options = o.server->log;
   log_options.files = o.log_files;
-  ASSIGN_OR_RAISE(replica->log_, log::Log::Open(*o.server->files, *o.server->clock, o.folders.log, log_options,
-                                                o.recovery_point));
+  ASSIGN_OR_RAISE(replica->log_, log::Log::Open(*o.server->files, *o.server->clock, o.folders.log,
+                                                log_options, o.recovery_point));
   return replica;
 }
 
 Status Replica::CheckEpochs(int32_t leader_epoch, int32_t bucket_epoch) const {
   if (bucket_epoch < leadership_.bucket_epoch) {
-    return Error(ErrorCode::kInvalidUpdateVersion, "bucket epoch is old bucket_epoch=", bucket_epoch,
+    return Error(ErrorCode::kInvalidUpdateVersion,
+                 "bucket epoch is old bucket_epoch=", bucket_epoch,
                  " known=", leadership_.bucket_epoch, " ", id());
   }
   if (leader_epoch < leadership_.leader_epoch) {
@@ -38,7 +44,8 @@ Status Replica::CheckEpochs(int32_t leader_epoch, int32_t bucket_epoch) const {
 
 Status Replica::CheckLeader() const {
   if (role_ == Role::kLeader) return Status::OK();
-  if (role_ == Role::kClosed) return Error(ErrorCode::kUnknownTableOrBucket, "bucket is closed ", id());
+  if (role_ == Role::kClosed)
+    return Error(ErrorCode::kUnknownTableOrBucket, "bucket is closed ", id());
   return Error(ErrorCode::kNotLeaderOrFollower, "this server does not lead the bucket ", id());
 }
 
@@ -91,14 +98,15 @@ Result<log::Log::Appended> Replica::Append(std::string_view records) {
     if (!batch) break;
     ARROW_RETURN_NOT_OK(CheckBatch(*batch));
   }
-  if (records.empty() || !batches.rest().empty()) return Corrupt("records are no whole log batches ", id());
+  if (records.empty() || !batches.rest().empty())
+    return Corrupt("records are no whole log batches ", id());
   ASSIGN_OR_RAISE(const auto appended, log_->AppendAsLeader(records, leadership_.leader_epoch));
   Advance();
   return appended;
 }
 
-// The high watermark is the smallest log end in the in-sync set, which is this server alone today, and for a
-// primary-key table not beyond what its keys show.
+// The high watermark is the smallest log end in the in-sync set, which is this server alone today,
+// and for a primary-key table not beyond what its keys show.
 void Replica::Advance() {
   int64_t offset = log_->end_offset();
   if (keys_ != nullptr) offset = std::min(offset, keys_->log_offset());
@@ -119,18 +127,21 @@ void Replica::Advance() {
   for (const auto& waiter : ready) std::exchange(waiter->done, nullptr)(Status::OK());
 }
 
-void Replica::WhenReplicated(int64_t offset, std::chrono::milliseconds timeout, std::function<void(Status)> done) {
+void Replica::WhenReplicated(int64_t offset, std::chrono::milliseconds timeout,
+                             std::function<void(Status)> done) {
   if (offset <= log_->high_watermark()) return done(Status::OK());
   auto waiter = std::make_shared<Waiter>(Waiter{offset, std::move(done)});
   waiters_.push_back(waiter);
   options_.loop->After(timeout, [self = weak_from_this(), waiter] {
     if (waiter->done == nullptr) return;
-    std::exchange(waiter->done, nullptr)(Error(ErrorCode::kRequestTimeOut, "not replicated in time offset=", waiter->offset));
+    std::exchange(waiter->done, nullptr)(
+        Error(ErrorCode::kRequestTimeOut, "not replicated in time offset=", waiter->offset));
     if (const auto replica = self.lock()) std::erase(replica->waiters_, waiter);
   });
 }
 
-FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower, const std::shared_ptr<FetchWait>& wait) {
+FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower,
+                         const std::shared_ptr<FetchWait>& wait) {
   FetchPart part;
   part.table = options_.table;
   part.error = CheckLeader();
@@ -138,8 +149,10 @@ FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower, cons
   part.high_watermark = log_->high_watermark();
   const int64_t upper = follower ? log_->end_offset() : part.high_watermark;
   if (offset == kEarliest) offset = log_->start_offset();
-  // Records below the start may be in the lake; whoever reads on from there finds them by the lake, not here.
-  const bool only_in_lake = offset >= 0 && offset < log_->start_offset() && offset < lake_.end_offset;
+  // Records below the start may be in the lake; whoever reads on from there finds them by the lake,
+  // not here.
+  const bool only_in_lake =
+      offset >= 0 && offset < log_->start_offset() && offset < lake_.end_offset;
   if (!only_in_lake) {
     auto slice = log_->Read(offset, bytes_max, upper, /*at_least_one=*/true);
     part.error = slice.status();
@@ -147,7 +160,8 @@ FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower, cons
   }
   if (part.error.ok() && part.slice.size_bytes == 0 && wait != nullptr) {
     fetches_.push_back({std::max(offset, log_->start_offset()), follower, wait});
-    if (fetches_.size() > 2 * fetches_swept_ + 16) {  // Those who gave up must not pile up in an idle bucket.
+    if (fetches_.size() >
+        2 * fetches_swept_ + 16) {  // Those who gave up must not pile up in an idle bucket.
       std::erase_if(fetches_, [](const WaitingFetch& fetch) { return fetch.wait.expired(); });
       fetches_swept_ = fetches_.size();
     }
@@ -165,24 +179,30 @@ Result<int64_t> Replica::OffsetOf(int32_t offset_type, int64_t timestamp_ms, boo
   ARROW_RETURN_NOT_OK(CheckLeader());
   const int64_t latest = follower ? log_->end_offset() : log_->high_watermark();
   switch (offset_type) {
-    case kEarliestOffset: return log_->start_offset();
-    case kLatestOffset: return latest;
-    case kElectionOffset: return end_offset_at_election_;
+    case kEarliestOffset:
+      return log_->start_offset();
+    case kLatestOffset:
+      return latest;
+    case kElectionOffset:
+      return end_offset_at_election_;
     case kTimestampOffset: {
       const int64_t now_ms = options_.server->clock->NowMs();
       if (timestamp_ms > now_ms) {
-        return Error(ErrorCode::kInvalidTimestamp, "timestamp is in the future timestamp=", timestamp_ms,
-                     " now=", now_ms, " ", id());
+        return Error(ErrorCode::kInvalidTimestamp,
+                     "timestamp is in the future timestamp=", timestamp_ms, " now=", now_ms, " ",
+                     id());
       }
       ASSIGN_OR_RAISE(const int64_t offset, log_->OffsetOfTimestamp(timestamp_ms));
       return std::min(offset, latest);
     }
-    default: return Status::Invalid("unknown offset type=", offset_type);
+    default:
+      return Status::Invalid("unknown offset type=", offset_type);
   }
 }
 
 void Replica::SetTable(TableContextPtr table) {
-  if (keys_ != nullptr) LogIfError(keys_->SetTable(table->info()), "new schema or options of a bucket's keys");
+  if (keys_ != nullptr)
+    LogIfError(keys_->SetTable(table->info()), "new schema or options of a bucket's keys");
   options_.table = std::move(table);
 }
 
@@ -197,10 +217,12 @@ void Replica::Retain() {
   if (table.log_ttl_ms() == 0) return;
   log::Log::Retention policy;
   policy.delete_before_ms = options_.server->clock->NowMs() - table.log_ttl_ms();
-  if (table.lake_enabled()) policy.floor_offset = std::max<int64_t>(lake_.end_offset, 0);  // Untiered records stay.
+  if (table.lake_enabled())
+    policy.floor_offset = std::max<int64_t>(lake_.end_offset, 0);  // Untiered records stay.
   if (table.has_primary_key()) {
     // Keys that are only in memory come back from the log.
-    policy.floor_offset = std::min(policy.floor_offset, keys_ == nullptr ? int64_t{0} : keys_->applied_offset());
+    policy.floor_offset =
+        std::min(policy.floor_offset, keys_ == nullptr ? int64_t{0} : keys_->applied_offset());
   }
   const auto deleted = log_->DeleteSegments(policy);
   if (!deleted.ok()) return LogIfError(deleted.status(), "retention of " + id().ToString());
@@ -215,7 +237,8 @@ io::Task<void> Replica::Checkpoint(std::shared_ptr<Replica> self) {
   if (flush.ok()) {
     auto pending = std::make_shared<log::Log::PendingFlush>(std::move(*flush));
     auto run = [pending] { return pending->Run(); };
-    Status ran = co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(run));
+    Status ran =
+        co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(run));
     LogIfError(self->log_->FinishFlush(*pending, ran), "checkpoint of " + self->id().ToString());
   } else {
     LogIfError(flush.status(), "checkpoint of " + self->id().ToString());
@@ -230,7 +253,8 @@ io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
   for (const auto& waiter : std::exchange(self->waiters_, {})) {
     std::exchange(waiter->done, nullptr)(self->CheckLeader());
   }
-  while (self->checkpointing_ || self->warming_) co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
+  while (self->checkpointing_ || self->warming_)
+    co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
   Status closed;
   if (clean) {
     if (self->keys_ != nullptr) closed = self->keys_->Close();

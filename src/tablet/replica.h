@@ -46,13 +46,12 @@ struct FetchPart {
   TableContextPtr table;
 };
 
-/// One bucket on this server: its log, its keys when it is of a primary-key table and leads, its high watermark and
-/// those who wait for it.
+/// One bucket on this server: its log, its keys when it is of a primary-key table and leads, its
+/// high watermark and those who wait for it.
 ///
-/// Invariants: start <= high watermark <= log end; a key read shows nothing at or above the high watermark, and
-/// everything below it.
-/// Threads: confined to the bucket's shard. Lifetime: shared by the shard's map and by what runs; after Close every
-/// call fails with kUnknownTableOrBucket.
+/// Invariants: start <= high watermark <= log end; a key read shows nothing at or above the high
+/// watermark, and everything below it. Threads: confined to the bucket's shard. Lifetime: shared by
+/// the shard's map and by what runs; after Close every call fails with kUnknownTableOrBucket.
 class Replica : public std::enable_shared_from_this<Replica> {
  public:
   struct Options {
@@ -68,16 +67,17 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// Open or create the log. The replica is a follower until it is told otherwise.
   static Result<std::shared_ptr<Replica>> Open(Options options);
 
-  /// Take a leadership that CheckEpochs accepted. A new leader of a primary-key table brings its keys up to the log's
-  /// end first. Errors: kKvStorage, kCorruptRecord; the replica leads nothing then.
+  /// Take a leadership that CheckEpochs accepted. A new leader of a primary-key table brings its
+  /// keys up to the log's end first. Errors: kKvStorage, kCorruptRecord; the replica leads nothing
+  /// then.
   static io::Task<Status> Take(std::shared_ptr<Replica> self, Leadership leadership);
   /// Errors: kInvalidUpdateVersion, kFencedLeaderEpoch for news that is older than what is known.
   Status CheckEpochs(int32_t leader_epoch, int32_t bucket_epoch) const;
   /// Errors: kNotLeaderOrFollower.
   Status CheckLeader() const;
 
-  /// Append batches that a client sent to a log table. Errors: kInvalidTable for a primary-key table or a NULL where
-  /// none may be; kSchemaNotExist; kCorruptRecord; those of the log.
+  /// Append batches that a client sent to a log table. Errors: kInvalidTable for a primary-key
+  /// table or a NULL where none may be; kSchemaNotExist; kCorruptRecord; those of the log.
   Result<log::Log::Appended> Append(std::string_view records);
   /// One or several KV batches of a client, and whom to tell the log's end after their changelog.
   struct Put {
@@ -88,16 +88,19 @@ class Replica : public std::enable_shared_from_this<Replica> {
     std::function<void(Result<int64_t> end_offset)> done;
     std::vector<wire::KvBatchView> batches;  ///< Of `records`; StartPut fills it.
   };
-  /// Run a put after those before it: its changelog is appended, then it is visible. When keys must be read from the
-  /// device the puts of this bucket wait in line.
-  /// Errors (through `done`): as KvTablet::Prepare and Append; kStorageBackpressure when the line is full.
+  /// Run a put after those before it: its changelog is appended, then it is visible. When keys must
+  /// be read from the device the puts of this bucket wait in line. Errors (through `done`): as
+  /// KvTablet::Prepare and Append; kStorageBackpressure when the line is full.
   void StartPut(Put put);
 
   /// Call `done` once everything below `offset` is replicated. Errors: kRequestTimeOut.
-  void WhenReplicated(int64_t offset, std::chrono::milliseconds timeout, std::function<void(Status)> done);
+  void WhenReplicated(int64_t offset, std::chrono::milliseconds timeout,
+                      std::function<void(Status)> done);
 
-  /// Find what a fetch from `offset` gets (-2 = earliest). When there is nothing yet, `wait` is woken by new data.
-  FetchPart Fetch(int64_t offset, uint64_t bytes_max, bool follower, const std::shared_ptr<FetchWait>& wait);
+  /// Find what a fetch from `offset` gets (-2 = earliest). When there is nothing yet, `wait` is
+  /// woken by new data.
+  FetchPart Fetch(int64_t offset, uint64_t bytes_max, bool follower,
+                  const std::shared_ptr<FetchWait>& wait);
   /// LIST_OFFSETS. Errors: kInvalidTimestamp.
   Result<int64_t> OffsetOf(int32_t offset_type, int64_t timestamp_ms, bool follower);
 
@@ -133,7 +136,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
     std::function<void(Status)> done;
   };
 
-  explicit Replica(Options options) : options_(std::move(options)), log_sync_(*options_.server->files, options_.folders.log) {}
+  explicit Replica(Options options)
+      : options_(std::move(options)), log_sync_(*options_.server->files, options_.folders.log) {}
 
   Status CheckBatch(const wire::LogBatchView& batch) const;
   /// Move the high watermark as far as replication and visibility allow, and wake those who waited.

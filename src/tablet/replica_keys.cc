@@ -26,7 +26,8 @@ Result<std::vector<wire::KvBatchView>> ParseBatches(std::string_view records) {
 Result<kv::KvTablet*> Replica::Keys() {
   ARROW_RETURN_NOT_OK(CheckLeader());
   if (keys_ == nullptr) {
-    return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", options_.table->info().path);
+    return Error(ErrorCode::kNonPrimaryKeyTable,
+                 "table has no primary key table=", options_.table->info().path);
   }
   return keys_.get();
 }
@@ -42,7 +43,9 @@ kv::KvOptions Replica::MakeKvOptions() {
   options.folder = options_.folders.kv;
   options.bucket = id();
   options.table = options_.table->info();
-  options.schema_of = [table = options_.table](int32_t schema_id) { return table->SchemaOf(schema_id); };
+  options.schema_of = [table = options_.table](int32_t schema_id) {
+    return table->SchemaOf(schema_id);
+  };
   options.stores = server.key_stores;
   options.loop = options_.loop;
   options.flush_pool = server.flush_pool;
@@ -59,14 +62,15 @@ io::Task<Status> Replica::OpenKeys() {
   CO_ASSIGN_OR_RETURN(keys_, co_await options_.server->read_pool->Run(*options_.loop, open));
   if (keys_->log_offset() > log_->end_offset()) {
     // Only a power loss that took synced bytes can do this; the log is the truth.
-    LogWarn("keys are ahead of their log and are built anew keys={} log_end={} {}", keys_->log_offset(),
-            log_->end_offset(), id().ToString());
+    LogWarn("keys are ahead of their log and are built anew keys={} log_end={} {}",
+            keys_->log_offset(), log_->end_offset(), id().ToString());
     keys_.reset();
     CO_RETURN_NOT_OK(options_.server->key_stores->Remove(options_.folders.kv));
     CO_ASSIGN_OR_RETURN(keys_, co_await options_.server->read_pool->Run(*options_.loop, open));
   }
   if (keys_->log_offset() < log_->start_offset()) {
-    co_return Error(ErrorCode::kKvStorage, "the log no longer reaches back to where the keys end keys=",
+    co_return Error(ErrorCode::kKvStorage,
+                    "the log no longer reaches back to where the keys end keys=",
                     keys_->log_offset(), " log_start=", log_->start_offset(), " ", id());
   }
   co_return co_await Replay();
@@ -75,12 +79,13 @@ io::Task<Status> Replica::OpenKeys() {
 io::Task<Status> Replica::Replay() {
   auto self = shared_from_this();
   while (keys_->log_offset() < log_->end_offset()) {
-    CO_ASSIGN_OR_RETURN(const auto slice,
-                        log_->Read(keys_->log_offset(), kReplayBytes, log_->end_offset(), /*at_least_one=*/true));
+    CO_ASSIGN_OR_RETURN(const auto slice, log_->Read(keys_->log_offset(), kReplayBytes,
+                                                     log_->end_offset(), /*at_least_one=*/true));
     auto payload = std::make_shared<io::Payload>();
     for (const auto& range : slice.ranges) payload->Add(range);
     auto read = [payload] { return payload->Flatten(); };
-    CO_ASSIGN_OR_RETURN(const std::string records, co_await options_.server->read_pool->Run(*options_.loop, read));
+    CO_ASSIGN_OR_RETURN(const std::string records,
+                        co_await options_.server->read_pool->Run(*options_.loop, read));
     wire::LogBatchIterator batches(records);
     for (;;) {
       CO_ASSIGN_OR_RETURN(const auto batch, batches.Next());
@@ -96,7 +101,8 @@ void Replica::StartPut(Put put) {
   auto batches = ParseBatches(put.records);
   if (!batches.ok()) return put.done(batches.status());
   put.batches = std::move(*batches);
-  if (!puts_.empty() && puts_bytes_ + put.records.size() > options_.server->waiting_puts_bytes_max) {
+  if (!puts_.empty() &&
+      puts_bytes_ + put.records.size() > options_.server->waiting_puts_bytes_max) {
     return put.done(Error(ErrorCode::kStorageBackpressure, "too many puts wait for reads ", id()));
   }
   puts_bytes_ += put.records.size();
@@ -113,14 +119,15 @@ void Replica::RunPuts() {
     }
     // Bring the keys into memory, then run this put whatever the cache says then.
     auto warm = keys_->Warm({keys.begin(), keys.end()});
-    warming_ = options_.server->read_pool->TryPost([self = shared_from_this(), warm = std::move(warm)] {
-      const Status warmed = warm();  // An error shows again when the put itself reads.
-      self->options_.loop->Post([self] {
-        self->warming_ = false;
-        if (!self->puts_.empty()) self->RunFrontPut();
-        self->RunPuts();
-      });
-    });
+    warming_ =
+        options_.server->read_pool->TryPost([self = shared_from_this(), warm = std::move(warm)] {
+          const Status warmed = warm();  // An error shows again when the put itself reads.
+          self->options_.loop->Post([self] {
+            self->warming_ = false;
+            if (!self->puts_.empty()) self->RunFrontPut();
+            self->RunPuts();
+          });
+        });
     if (!warming_) FailPuts(Error(ErrorCode::kStorageBackpressure, "the read pool is full ", id()));
   }
 }
@@ -148,15 +155,16 @@ void Replica::FailPuts(const Status& error) {
 Result<int64_t> Replica::RunPut(const Put& put) {
   ARROW_RETURN_NOT_OK(Keys().status());
   Result<int64_t> end_offset = log_->end_offset();
-  for (size_t i = 0; i < put.batches.size() && end_offset.ok(); ++i) end_offset = RunPutBatch(put.batches[i], put);
+  for (size_t i = 0; i < put.batches.size() && end_offset.ok(); ++i)
+    end_offset = RunPutBatch(put.batches[i], put);
   Advance();  // Also when a later batch failed: the ones before it stand.
   return end_offset;
 }
 
 Result<int64_t> Replica::RunPutBatch(const wire::KvBatchView& batch, const Put& put) {
   if (batch.header().schema_id < 0 || batch.header().schema_id > options_.table->info().schema_id) {
-    return Error(ErrorCode::kSchemaNotExist, "kv batch of an unknown schema schema_id=", batch.header().schema_id, " ",
-                 id());
+    return Error(ErrorCode::kSchemaNotExist,
+                 "kv batch of an unknown schema schema_id=", batch.header().schema_id, " ", id());
   }
   ASSIGN_OR_RAISE(auto prepared, keys_->Prepare(batch, put.target_columns, put.overwrite));
   wire::LogBatchOptions options = options_.table->batch_options();

@@ -32,7 +32,9 @@ TEST_F(ReplicaLifeTest, OldEpochsAreRefused) {
   EXPECT_CODE(ErrorCode::kInvalidCoordinator, Lead(kLogTable, 0, 9, 9));
 }
 
-TEST_F(ReplicaLifeTest, UnknownTableIsNamed) { EXPECT_CODE(ErrorCode::kTableNotExist, Lead(77, 0, 0, 0)); }
+TEST_F(ReplicaLifeTest, UnknownTableIsNamed) {
+  EXPECT_CODE(ErrorCode::kTableNotExist, Lead(77, 0, 0, 0));
+}
 
 class RestartTest : public internal::TabletTest, public testing::WithParamInterface<bool> {
  protected:
@@ -52,7 +54,8 @@ TEST_P(RestartTest, NothingAcknowledgedIsLost) {
   for (int round = 0; round < 3; ++round) {
     for (int bucket = 0; bucket < 4; ++bucket) {
       ASSERT_OK(Produce(bucket, LogBatch({{round, "log", bucket}})));
-      ASSERT_OK(Put(bucket, {{round, "key", bucket}, {100, "round" + std::to_string(round), round}}));
+      ASSERT_OK(
+          Put(bucket, {{round, "key", bucket}, {100, "round" + std::to_string(round), round}}));
     }
     Restart();
     for (int bucket = 0; bucket < 4; ++bucket) {
@@ -60,8 +63,8 @@ TEST_P(RestartTest, NothingAcknowledgedIsLost) {
       ASSERT_EQ(records.size(), static_cast<size_t>(round + 1));
       for (int i = 0; i <= round; ++i) EXPECT_EQ(records[i].row, (TestRow{i, "log", bucket}));
       ASSERT_OK_AND_ASSIGN(const auto found, Lookup(bucket, {round, 100, 55}));
-      EXPECT_EQ(found, (Rows{TestRow{round, "key", bucket}, TestRow{100, "round" + std::to_string(round), round},
-                             std::nullopt}));
+      EXPECT_EQ(found, (Rows{TestRow{round, "key", bucket},
+                             TestRow{100, "round" + std::to_string(round), round}, std::nullopt}));
     }
   }
 }
@@ -75,7 +78,8 @@ TEST_P(RestartTest, WritersContinueWhereTheyWere) {
   ASSERT_OK(Put(0, {{1, "b", 2}}, {}, 8, 1));
   Restart();
   EXPECT_EQ(Produce(0, repeated).ValueOr(-1), 1);
-  EXPECT_EQ(Produce(0, LogBatch({{2, "a", 2}}, {.writer_id = 7, .batch_sequence = 2})).ValueOr(-1), 2);
+  EXPECT_EQ(Produce(0, LogBatch({{2, "a", 2}}, {.writer_id = 7, .batch_sequence = 2})).ValueOr(-1),
+            2);
   EXPECT_EQ(Put(0, {{1, "a", 1}}, {}, 8, 0).ValueOr(-1), 1);
   EXPECT_EQ(Lookup(0, {1}).ValueOrDie(), (Rows{TestRow{1, "b", 2}}));
   ASSERT_OK(Put(0, {{1, "c", 3}}, {}, 8, 2));
@@ -105,7 +109,8 @@ TEST_F(ReplicaLifeTest, StopReplicaRemovesFilesWhenTold) {
     entry->mutable_table_bucket()->set_bucket_id(bucket);
     entry->set_leader_epoch(epoch);
     entry->set_delete_(remove);
-    const auto response = Ask<wire::StopReplicaResponse>(wire::ApiKey::kStopReplica, request).ValueOrDie();
+    const auto response =
+        Ask<wire::StopReplicaResponse>(wire::ApiKey::kStopReplica, request).ValueOrDie();
     return wire::ErrorOf(response.stop_replicas_resp(0));
   };
   ASSERT_OK(Lead(kKeyTable, 0, 3, 3));
@@ -120,7 +125,8 @@ TEST_F(ReplicaLifeTest, StopReplicaRemovesFilesWhenTold) {
   EXPECT_TRUE(files.Exists(table + "/log-1").ValueOrDie());
   ASSERT_OK(Lead(kKeyTable, 1, 1, 1));
   EXPECT_EQ(Lookup(1, {1}).ValueOrDie(), (Rows{TestRow{1, "a", 1}}));
-  // A bucket that is not open goes too: its table is dropped, and only the ids in the names still tell.
+  // A bucket that is not open goes too: its table is dropped, and only the ids in the names still
+  // tell.
   ASSERT_OK(stop(2, false, 1));
   EXPECT_TRUE(files.Exists(table + "/log-2").ValueOrDie());
   ASSERT_OK(stop(2, true, 1));
@@ -140,7 +146,8 @@ TEST_F(ReplicaLifeTest, StatusesShowLakeProgress) {
   bucket->set_bucket_id(0);
   bucket->set_snapshot_id(3);
   bucket->set_log_end_offset(2);
-  ASSERT_OK(Ask<wire::NotifyLakeTableOffsetResponse>(wire::ApiKey::kNotifyLakeTableOffset, request));
+  ASSERT_OK(
+      Ask<wire::NotifyLakeTableOffsetResponse>(wire::ApiKey::kNotifyLakeTableOffset, request));
   int seen = 0;
   for (const BucketStatus& status : io::SyncWait(loop(), service->Buckets(loop()))) {
     EXPECT_TRUE(status.leader);

@@ -21,7 +21,8 @@ Result<io::Payload> LastRows(Replica& replica, int64_t limit) {
   const FetchPart part = replica.Fetch(from, kLimitScanBytesMax, /*follower=*/false, nullptr);
   ARROW_RETURN_NOT_OK(part.error);
   if (part.slice.next_offset < high_watermark) {
-    return Error(ErrorCode::kRecordTooLarge, "limit scan would answer too much limit=", limit, " ", replica.id());
+    return Error(ErrorCode::kRecordTooLarge, "limit scan would answer too much limit=", limit, " ",
+                 replica.id());
   }
   io::Payload records;
   for (const auto& range : part.slice.ranges) records.Add(range);
@@ -36,7 +37,8 @@ Result<io::Payload> LimitScanOn(BucketShard& shard, const types::BucketId& id, i
   }
   ASSIGN_OR_RAISE(const auto tablet, replica->Keys());
   ASSIGN_OR_RAISE(const auto values, tablet->LimitScan(static_cast<size_t>(limit)));
-  return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(wire::BuildValueBatch(values)));
+  return wire::BuildLimitScanResponse(/*is_log_table=*/false,
+                                      io::Payload(wire::BuildValueBatch(values)));
 }
 
 // One call of a session, on the bucket's shard.
@@ -54,7 +56,9 @@ struct Scanned {
   std::optional<int64_t> log_offset;  // In the first answer.
 };
 
-Status Malformed(std::string_view problem) { return Error(ErrorCode::kInvalidScanRequest, problem); }
+Status Malformed(std::string_view problem) {
+  return Error(ErrorCode::kInvalidScanRequest, problem);
+}
 
 Result<std::shared_ptr<Scanner>> OpenScanner(BucketShard& shard, const ScanCall& call) {
   ASSIGN_OR_RAISE(const auto replica, shard.Find(call.bucket));
@@ -71,7 +75,8 @@ Result<std::shared_ptr<Scanner>> FindScanner(BucketShard& shard, const ScanCall&
   ASSIGN_OR_RAISE(auto scanner, shard.scanners().Find(call.scanner_id));
   if (scanner->busy) return Malformed("scanner has a call under way");
   if (call.sequence != scanner->last_sequence + 1) {
-    return Error(ErrorCode::kInvalidScanRequest, "scan call is out of order call_seq_id=", call.sequence,
+    return Error(ErrorCode::kInvalidScanRequest,
+                 "scan call is out of order call_seq_id=", call.sequence,
                  " expected=", scanner->last_sequence + 1);
   }
   return scanner;
@@ -104,7 +109,8 @@ io::Task<Result<Scanned>> Scan(TabletCorePtr core, BucketShard* shard, ScanCall 
   co_return out;
 }
 
-io::Task<void> ScanOn(TabletCorePtr core, BucketShard* shard, ScanCall call, Gather<Result<Scanned>> gather) {
+io::Task<void> ScanOn(TabletCorePtr core, BucketShard* shard, ScanCall call,
+                      Gather<Result<Scanned>> gather) {
   gather.Set(0, co_await Scan(std::move(core), shard, std::move(call)));
 }
 
@@ -133,7 +139,9 @@ io::Task<Result<Scanned>> RunScan(TabletCorePtr core, io::Loop& loop, ScanCall c
     CO_ASSIGN_OR_RETURN(index, Scanners::ShardOf(call.scanner_id, core->shard_count()));
   }
   const Gather<Result<Scanned>> gather(loop, 1);
-  core->PostTo(index, [core, call, gather](BucketShard& shard) { io::Spawn(ScanOn(core, &shard, call, gather)); });
+  core->PostTo(index, [core, call, gather](BucketShard& shard) {
+    io::Spawn(ScanOn(core, &shard, call, gather));
+  });
   auto scanned = co_await gather.Take();
   co_return std::move(scanned[0]);
 }
@@ -151,7 +159,8 @@ Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call) {
   const types::BucketId id = BucketIdOf(request.table_id(), request);
   const int32_t limit = std::max(request.limit(), 0);
   const Gather<Result<io::Payload>> gather(loop, 1);
-  core->PostTo(core->ShardOf(id), [=](BucketShard& shard) { gather.Set(0, LimitScanOn(shard, id, limit)); });
+  core->PostTo(core->ShardOf(id),
+               [=](BucketShard& shard) { gather.Set(0, LimitScanOn(shard, id, limit)); });
   auto answers = co_await gather.Take();
   if (answers[0].ok()) co_return std::move(answers[0]);
   wire::LimitScanResponse response;
@@ -168,7 +177,8 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
     co_return io::Payload(wire::Serialize(response));
   }
   Result<ScanCall> checked = CheckScan(request);
-  Result<Scanned> scanned = checked.ok() ? Result<Scanned>(Scanned()) : Result<Scanned>(checked.status());
+  Result<Scanned> scanned =
+      checked.ok() ? Result<Scanned>(Scanned()) : Result<Scanned>(checked.status());
   if (checked.ok()) scanned = co_await RunScan(core, loop, *checked);
   wire::SetError(&response, scanned.status());
   if (scanned.ok()) {

@@ -10,15 +10,18 @@ namespace {
 constexpr size_t kIdCharacters = 32;
 constexpr size_t kShardCharacters = 4;
 
-Status Unknown(const std::string& id) { return Error(ErrorCode::kUnknownScannerId, "no such scanner id=", id); }
+Status Unknown(const std::string& id) {
+  return Error(ErrorCode::kUnknownScannerId, "no such scanner id=", id);
+}
 
 }  // namespace
 
 Status Scanners::CheckRoom(const types::BucketId& bucket) const {
-  const auto of_bucket = std::ranges::count_if(open_, [&](const auto& entry) { return entry.second->bucket == bucket; });
+  const auto of_bucket = std::ranges::count_if(
+      open_, [&](const auto& entry) { return entry.second->bucket == bucket; });
   if (static_cast<size_t>(of_bucket) >= limits_.per_bucket || open_.size() >= limits_.in_all) {
-    return Error(ErrorCode::kTooManyScanners, "too many scanners are open of_bucket=", of_bucket, " on_shard=",
-                 open_.size(), " ", bucket);
+    return Error(ErrorCode::kTooManyScanners, "too many scanners are open of_bucket=", of_bucket,
+                 " on_shard=", open_.size(), " ", bucket);
   }
   return Status::OK();
 }
@@ -36,7 +39,8 @@ std::string Scanners::Add(std::shared_ptr<Scanner> scanner) {
 Result<std::shared_ptr<Scanner>> Scanners::Find(const std::string& id) const {
   const auto found = open_.find(id);
   if (found != open_.end()) return found->second;
-  if (expired_.contains(id)) return Error(ErrorCode::kScannerExpired, "scanner was idle for too long id=", id);
+  if (expired_.contains(id))
+    return Error(ErrorCode::kScannerExpired, "scanner was idle for too long id=", id);
   return Unknown(id);
 }
 
@@ -61,7 +65,8 @@ void Scanners::Expire(std::chrono::nanoseconds now) {
 
 Result<size_t> Scanners::ShardOf(const std::string& id, size_t shards) {
   const bool hex = std::ranges::all_of(id, [](unsigned char c) { return std::isxdigit(c) != 0; });
-  if (id.size() != kIdCharacters || !hex) return Error(ErrorCode::kUnknownScannerId, "scanner id is malformed");
+  if (id.size() != kIdCharacters || !hex)
+    return Error(ErrorCode::kUnknownScannerId, "scanner id is malformed");
   const size_t shard = std::stoul(id.substr(0, kShardCharacters), nullptr, 16);
   if (shard >= shards) return Unknown(id);
   return shard;

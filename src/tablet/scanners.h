@@ -24,8 +24,8 @@ struct Scanner {
 
 /// The scan sessions over one shard's buckets.
 ///
-/// Ids are 32 hexadecimal characters of which the first four name the shard, so that any loop finds the session.
-/// Threads: confined to the shard.
+/// Ids are 32 hexadecimal characters of which the first four name the shard, so that any loop finds
+/// the session. Threads: confined to the shard.
 class Scanners {
  public:
   struct Limits {
@@ -33,7 +33,8 @@ class Scanners {
     size_t in_all = 200;
     std::chrono::nanoseconds ttl{0};
   };
-  Scanners(size_t shard, Limits limits, io::Random& random) : shard_(shard), limits_(limits), random_(random) {}
+  Scanners(size_t shard, Limits limits, io::Random& random)
+      : shard_(shard), limits_(limits), random_(random) {}
 
   /// Whether another session over `bucket` may open. Errors: kTooManyScanners.
   Status CheckRoom(const types::BucketId& bucket) const;
@@ -57,7 +58,8 @@ class Scanners {
   const Limits limits_;
   io::Random& random_;
   std::unordered_map<std::string, std::shared_ptr<Scanner>> open_;
-  std::unordered_map<std::string, std::chrono::nanoseconds> expired_;  // Lately, so that the client learns why.
+  std::unordered_map<std::string, std::chrono::nanoseconds>
+      expired_;  // Lately, so that the client learns why.
 };
 
 }  // namespace sluice::tablet

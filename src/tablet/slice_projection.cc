@@ -9,8 +9,9 @@
 namespace sluice::tablet {
 namespace {
 
-constexpr uint64_t kFrontBytes = 4096;    // Read first; most heads fit.
-constexpr uint64_t kCopyBytes = 32 << 10;  // Smaller column ranges are copied: one more system call costs as much.
+constexpr uint64_t kFrontBytes = 4096;  // Read first; most heads fit.
+constexpr uint64_t kCopyBytes =
+    32 << 10;  // Smaller column ranges are copied: one more system call costs as much.
 
 // A read that the page cache could not serve, told apart from errors by a status of its own.
 Status MustWait() { return Status::Cancelled("not in the page cache"); }
@@ -23,19 +24,24 @@ class Projection {
   // Add the projected batch at `position_bytes`; returns the batch's size in the file.
   Result<uint64_t> AddBatch(const io::Payload::FileRange& range, uint64_t position_bytes) {
     const uint64_t room = range.position_bytes + range.size_bytes - position_bytes;
-    ASSIGN_OR_RAISE(std::string front, Read(*range.file, position_bytes, std::min(room, kFrontBytes)));
+    ASSIGN_OR_RAISE(std::string front,
+                    Read(*range.file, position_bytes, std::min(room, kFrontBytes)));
     for (;;) {
       ASSIGN_OR_RAISE(const uint64_t needed, wire::BatchProjector::FrontBytes(front));
       if (needed <= front.size()) break;
-      if (needed > room) return Corrupt("log batch ends early file=", range.file->path(), " position=", position_bytes);
+      if (needed > room)
+        return Corrupt("log batch ends early file=", range.file->path(),
+                       " position=", position_bytes);
       ASSIGN_OR_RAISE(front, Read(*range.file, position_bytes, needed));
     }
     ASSIGN_OR_RAISE(const auto header, wire::ParseLogBatchHeader(front));
-    if (header.size_bytes() > room) return Corrupt("log batch ends early file=", range.file->path());
+    if (header.size_bytes() > room)
+      return Corrupt("log batch ends early file=", range.file->path());
     ASSIGN_OR_RAISE(const wire::BatchProjector* projector, ProjectorOf(header.schema_id));
     ASSIGN_OR_RAISE(auto projected, projector->Project(front));
     memory_ += projected.head;
-    for (const auto& part : projected.ranges) ARROW_RETURN_NOT_OK(AddRange(range, position_bytes, part));
+    for (const auto& part : projected.ranges)
+      ARROW_RETURN_NOT_OK(AddRange(range, position_bytes, part));
     return header.size_bytes();
   }
 
@@ -46,7 +52,8 @@ class Projection {
   }
 
  private:
-  Status AddRange(const io::Payload::FileRange& range, uint64_t batch_bytes, const wire::ProjectedBatch::Range& part) {
+  Status AddRange(const io::Payload::FileRange& range, uint64_t batch_bytes,
+                  const wire::ProjectedBatch::Range& part) {
     const uint64_t position = batch_bytes + part.position_bytes;
     if (part.size_bytes <= kCopyBytes) {
       ASSIGN_OR_RAISE(const std::string bytes, Read(*range.file, position, part.size_bytes));
@@ -64,7 +71,8 @@ class Projection {
     std::string bytes(size, '\0');
     if (may_wait_) {
       ASSIGN_OR_RAISE(const size_t read, file.ReadAt(position_bytes, size, bytes.data()));
-      if (read < size) return Corrupt("log file ends early file=", file.path(), " position=", position_bytes);
+      if (read < size)
+        return Corrupt("log file ends early file=", file.path(), " position=", position_bytes);
       return bytes;
     }
     ASSIGN_OR_RAISE(const bool cached, file.TryReadAt(position_bytes, size, bytes.data()));
@@ -90,11 +98,13 @@ class Projection {
 
 }  // namespace
 
-Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice, const TableContext& table,
-                                                const std::vector<int32_t>& positions, uint64_t bytes_max,
-                                                bool may_wait) {
+Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice,
+                                                const TableContext& table,
+                                                const std::vector<int32_t>& positions,
+                                                uint64_t bytes_max, bool may_wait) {
   if (!table.arrow_log()) {
-    return Error(ErrorCode::kInvalidColumnProjection, "only ARROW logs can be projected table=", table.info().path);
+    return Error(ErrorCode::kInvalidColumnProjection,
+                 "only ARROW logs can be projected table=", table.info().path);
   }
   Projection projection(table, positions, may_wait);
   for (const auto& range : slice.ranges) {

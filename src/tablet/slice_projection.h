@@ -9,14 +9,15 @@
 
 namespace sluice::tablet {
 
-/// The batches of `slice` cut down to the columns at `positions`, each by its own schema, up to `bytes_max` of result
-/// (one batch at least). Large column ranges stay in the file.
+/// The batches of `slice` cut down to the columns at `positions`, each by its own schema, up to
+/// `bytes_max` of result (one batch at least). Large column ranges stay in the file.
 ///
 /// With `may_wait` false only what the page cache holds is read; nullopt when that is not enough.
 /// Errors: kInvalidColumnProjection; kCorruptRecord; kSchemaNotExist.
 /// Threads: any.
-Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice, const TableContext& table,
-                                                const std::vector<int32_t>& positions, uint64_t bytes_max,
-                                                bool may_wait);
+Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice,
+                                                const TableContext& table,
+                                                const std::vector<int32_t>& positions,
+                                                uint64_t bytes_max, bool may_wait);
 
 }  // namespace sluice::tablet

@@ -9,12 +9,14 @@ namespace sluice::tablet {
 namespace {
 
 std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
 Status Unreadable(const std::string& key, std::string_view value) {
-  return Error(ErrorCode::kInvalidConfig, "table option cannot be read key=", key, " value=", value);
+  return Error(ErrorCode::kInvalidConfig, "table option cannot be read key=", key,
+               " value=", value);
 }
 
 Result<wire::ArrowCompression> CompressionOf(const std::string& name) {
@@ -32,9 +34,11 @@ Result<int64_t> ParseDurationMs(std::string_view text) {
   std::string unit(end, text.data() + text.size());
   std::erase(unit, ' ');
   static const std::map<std::string, int64_t> kUnits = {
-      {"", 1},          {"ms", 1},          {"milli", 1},        {"millis", 1},        {"s", 1000},
-      {"sec", 1000},    {"second", 1000},   {"seconds", 1000},   {"m", 60'000},        {"min", 60'000},
-      {"minute", 60'000}, {"minutes", 60'000}, {"h", 3'600'000}, {"hour", 3'600'000}, {"hours", 3'600'000},
+      {"", 1},           {"ms", 1},           {"milli", 1},
+      {"millis", 1},     {"s", 1000},         {"sec", 1000},
+      {"second", 1000},  {"seconds", 1000},   {"m", 60'000},
+      {"min", 60'000},   {"minute", 60'000},  {"minutes", 60'000},
+      {"h", 3'600'000},  {"hour", 3'600'000}, {"hours", 3'600'000},
       {"d", 86'400'000}, {"day", 86'400'000}, {"days", 86'400'000}};
   const auto found = kUnits.find(Lower(unit));
   int64_t milliseconds = 0;
@@ -45,7 +49,8 @@ Result<int64_t> ParseDurationMs(std::string_view text) {
   return milliseconds;
 }
 
-Result<TableContextPtr> TableContext::Make(std::shared_ptr<const types::TableInfo> info, const TableSource& source) {
+Result<TableContextPtr> TableContext::Make(std::shared_ptr<const types::TableInfo> info,
+                                           const TableSource& source) {
   std::shared_ptr<TableContext> context(new TableContext(std::move(info), source));
   ARROW_RETURN_NOT_OK(context->ReadOptions());
   return context;
@@ -55,15 +60,16 @@ Status TableContext::ReadOptions() {
   const types::TableDescriptor& table = info_->descriptor;
   arrow_log_ = Lower(table.Property("table.log.format", "ARROW")) == "arrow";
   lake_enabled_ = Lower(table.Property("table.datalake.enabled", "false")) == "true";
-  ASSIGN_OR_RAISE(compression_, CompressionOf(Lower(table.Property("table.log.arrow.compression.type", "ZSTD"))));
+  ASSIGN_OR_RAISE(compression_,
+                  CompressionOf(Lower(table.Property("table.log.arrow.compression.type", "ZSTD"))));
   const std::string level = table.Property("table.log.arrow.compression.zstd.level", "3");
   const auto parsed = std::from_chars(level.data(), level.data() + level.size(), zstd_level_);
   if (parsed.ec != std::errc()) return Unreadable("table.log.arrow.compression.zstd.level", level);
   ASSIGN_OR_RAISE(const int64_t ttl_ms, ParseDurationMs(table.Property("table.log.ttl", "7 d")));
   log_ttl_ms_ = std::max<int64_t>(ttl_ms, 0);
   needs_new_keys_ = table.has_primary_key() && !table.Property("table.datalake.format").empty() &&
-                    table.Property("table.kv.format-version", "1") == "2" && !table.bucket_keys.empty() &&
-                    table.bucket_keys != table.PhysicalPrimaryKey();
+                    table.Property("table.kv.format-version", "1") == "2" &&
+                    !table.bucket_keys.empty() && table.bucket_keys != table.PhysicalPrimaryKey();
   return Status::OK();
 }
 

@@ -21,8 +21,8 @@ namespace sluice::tablet {
 class TableContext {
  public:
   /// Errors: kInvalidConfig for an option that cannot be read (the coordinator checked them).
-  static Result<std::shared_ptr<const TableContext>> Make(std::shared_ptr<const types::TableInfo> info,
-                                                          const TableSource& source);
+  static Result<std::shared_ptr<const TableContext>> Make(
+      std::shared_ptr<const types::TableInfo> info, const TableSource& source);
 
   const types::TableInfo& info() const { return *info_; }
   bool has_primary_key() const { return info_->descriptor.has_primary_key(); }

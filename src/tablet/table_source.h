@@ -16,7 +16,8 @@ class TableSource {
   /// The table with its latest schema and properties. Errors: kTableNotExist.
   virtual Result<std::shared_ptr<const types::TableInfo>> ById(int64_t table_id) const = 0;
   /// One version of its schema. Errors: kSchemaNotExist.
-  virtual Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id, int32_t schema_id) const = 0;
+  virtual Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id,
+                                                                int32_t schema_id) const = 0;
 };
 
 }  // namespace sluice::tablet

@@ -10,7 +10,8 @@ constexpr char kLockFile[] = ".lock";
 
 }  // namespace
 
-TabletCore::TabletCore(TabletOptions options) : options_(std::move(options)), tables_(*options_.tables) {
+TabletCore::TabletCore(TabletOptions options)
+    : options_(std::move(options)), tables_(*options_.tables) {
   CHECK(options_.shards != nullptr && options_.files != nullptr && options_.key_stores != nullptr);
   for (size_t i = 0; i < options_.shards->size(); ++i) {
     shards_.push_back(std::make_unique<BucketShard>(BucketShard::Options{&options_, &tables_, i}));
@@ -18,7 +19,9 @@ TabletCore::TabletCore(TabletOptions options) : options_(std::move(options)), ta
   timers_.resize(shards_.size());
 }
 
-std::string TabletCore::DataPath(const char* name) const { return io::JoinPath(options_.data_dir, name); }
+std::string TabletCore::DataPath(const char* name) const {
+  return io::JoinPath(options_.data_dir, name);
+}
 
 io::Task<Status> TabletCore::Start(io::Loop& loop) {
   auto open = [self = shared_from_this()] { return self->OpenFolder(); };
@@ -31,7 +34,8 @@ Status TabletCore::OpenFolder() {
   io::FileSystem& files = *options_.files;
   ARROW_RETURN_NOT_OK(files.MakeFolders(options_.data_dir));
   ASSIGN_OR_RAISE(folder_lock_, files.LockFile(DataPath(kLockFile)));
-  ASSIGN_OR_RAISE(auto recovery_points, log::ReadCheckpoint(files, DataPath(log::kRecoveryPointFile)));
+  ASSIGN_OR_RAISE(auto recovery_points,
+                  log::ReadCheckpoint(files, DataPath(log::kRecoveryPointFile)));
   ASSIGN_OR_RAISE(const bool clean, log::TakeCleanShutdown(files, options_.data_dir));
   const std::lock_guard lock(mutex_);
   recovery_points_ = std::move(recovery_points);
@@ -54,16 +58,19 @@ void TabletCore::StartTimers() {
       // Timers hold the core weakly: they must not keep a server that nobody stopped.
       const std::weak_ptr<TabletCore> weak = self;
       auto& timers = self->timers_[i];
-      timers.push_back(Periodic::Start(shard.loop(), self->options_.recovery_checkpoint_interval, [weak, i] {
-        if (auto core = weak.lock()) io::Spawn(CheckpointShard(core, i));
-      }));
+      timers.push_back(
+          Periodic::Start(shard.loop(), self->options_.recovery_checkpoint_interval, [weak, i] {
+            if (auto core = weak.lock()) io::Spawn(CheckpointShard(core, i));
+          }));
       timers.push_back(Periodic::Start(shard.loop(), self->options_.retention_interval, [weak, i] {
         if (auto core = weak.lock()) io::Spawn(RetainShard(core, i));
       }));
       if (i != 0) return;
-      timers.push_back(Periodic::Start(shard.loop(), self->options_.watermark_checkpoint_interval, [weak, &shard] {
-        if (auto core = weak.lock()) io::Spawn(WriteCheckpointFiles(core, shard.loop()));
-      }));
+      timers.push_back(Periodic::Start(shard.loop(), self->options_.watermark_checkpoint_interval,
+                                       [weak, &shard] {
+                                         if (auto core = weak.lock())
+                                           io::Spawn(WriteCheckpointFiles(core, shard.loop()));
+                                       }));
     });
   }
 }
@@ -79,9 +86,9 @@ bool TabletCore::RunOn(size_t shard, size_t size_bytes, std::function<void(Bucke
     work(*shards_[shard]);
     return true;
   }
-  return options_.shards->TryPost(shard, size_bytes, [self = shared_from_this(), shard, work = std::move(work)] {
-    work(*self->shards_[shard]);
-  });
+  return options_.shards->TryPost(
+      shard, size_bytes,
+      [self = shared_from_this(), shard, work = std::move(work)] { work(*self->shards_[shard]); });
 }
 
 void TabletCore::PostTo(size_t shard, std::function<void(BucketShard&)> work) {
@@ -100,7 +107,8 @@ Status TabletCore::SeeCoordinator(int32_t epoch) {
   while (epoch > known && !coordinator_epoch_.compare_exchange_weak(known, epoch)) {
   }
   if (epoch >= known) return Status::OK();
-  return Error(ErrorCode::kInvalidCoordinator, "coordinator epoch is old coordinator_epoch=", epoch, " known=", known);
+  return Error(ErrorCode::kInvalidCoordinator, "coordinator epoch is old coordinator_epoch=", epoch,
+               " known=", known);
 }
 
 io::Task<std::vector<BucketStatus>> TabletCore::Statuses(io::Loop& loop) {
@@ -162,11 +170,13 @@ io::Task<Status> TabletCore::WriteOffsets(io::Loop& loop) {
 Status TabletCore::WriteFiles(const CheckpointFiles& now) {
   const std::lock_guard lock(files_mutex_);
   if (now.watermarks != written_.watermarks) {
-    ARROW_RETURN_NOT_OK(log::WriteCheckpoint(*options_.files, DataPath(log::kHighWatermarkFile), now.watermarks));
+    ARROW_RETURN_NOT_OK(
+        log::WriteCheckpoint(*options_.files, DataPath(log::kHighWatermarkFile), now.watermarks));
     written_.watermarks = now.watermarks;
   }
   if (now.recovery_points != written_.recovery_points) {
-    ARROW_RETURN_NOT_OK(log::WriteCheckpoint(*options_.files, DataPath(log::kRecoveryPointFile), now.recovery_points));
+    ARROW_RETURN_NOT_OK(log::WriteCheckpoint(*options_.files, DataPath(log::kRecoveryPointFile),
+                                             now.recovery_points));
     written_.recovery_points = now.recovery_points;
   }
   return Status::OK();

@@ -33,17 +33,20 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   size_t shard_count() const { return shards_.size(); }
   BucketShard& shard(size_t index) { return *shards_[index]; }
 
-  size_t ShardOf(const types::BucketId& id) const { return std::hash<types::BucketId>()(id) % shards_.size(); }
+  size_t ShardOf(const types::BucketId& id) const {
+    return std::hash<types::BucketId>()(id) % shards_.size();
+  }
   /// Positions in `ids` by owner shard, in order.
   std::vector<std::vector<size_t>> Cut(std::span<const types::BucketId> ids) const;
-  /// Run `work` on a shard: now when this is its thread, else after what was posted to it before. Work from one loop
-  /// runs in the order of its calls. False when the shard's mailbox is full.
+  /// Run `work` on a shard: now when this is its thread, else after what was posted to it before.
+  /// Work from one loop runs in the order of its calls. False when the shard's mailbox is full.
   [[nodiscard]] bool RunOn(size_t shard, size_t size_bytes, std::function<void(BucketShard&)> work);
   /// The same for control messages, which are never refused.
   void PostTo(size_t shard, std::function<void(BucketShard&)> work);
   Status MailboxFull(size_t shard) const;
 
-  /// Accept a call of the coordinator with this epoch. Errors: kInvalidCoordinator when a newer one was seen.
+  /// Accept a call of the coordinator with this epoch. Errors: kInvalidCoordinator when a newer one
+  /// was seen.
   Status SeeCoordinator(int32_t epoch);
   /// Where to start checking a log that opens for the first time since the start.
   int64_t TakeRecoveryPoint(const types::BucketId& id);
@@ -72,7 +75,8 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   shard::Gate gate_;
   std::atomic<int32_t> coordinator_epoch_{-1};
   std::unique_ptr<io::FileSystem::Lock> folder_lock_;
-  std::vector<std::vector<std::shared_ptr<Periodic>>> timers_;  // By shard; touched on that shard's loop.
+  std::vector<std::vector<std::shared_ptr<Periodic>>>
+      timers_;  // By shard; touched on that shard's loop.
 
   std::mutex mutex_;  // Guards what follows.
   log::Checkpoint recovery_points_;

@@ -12,39 +12,57 @@ using CallFunction = Reply (*)(TabletCorePtr core, io::Loop& loop, io::Call call
 // Null for a call that this server does not answer.
 CallFunction FunctionOf(int16_t api_key) {
   switch (static_cast<wire::ApiKey>(api_key)) {
-    case wire::ApiKey::kProduceLog: return ProduceLog;
-    case wire::ApiKey::kFetchLog: return FetchLog;
-    case wire::ApiKey::kListOffsets: return ListOffsets;
-    case wire::ApiKey::kPutKv: return PutKv;
-    case wire::ApiKey::kLookup: return Lookup;
-    case wire::ApiKey::kPrefixLookup: return PrefixLookup;
-    case wire::ApiKey::kLimitScan: return LimitScan;
-    case wire::ApiKey::kScanKv: return ScanKv;
-    case wire::ApiKey::kGetTableStats: return GetTableStats;
-    case wire::ApiKey::kInitWriter: return InitWriter;
-    case wire::ApiKey::kNotifyLeaderAndIsr: return NotifyLeaderAndIsr;
-    case wire::ApiKey::kStopReplica: return StopReplica;
-    case wire::ApiKey::kUpdateMetadata: return UpdateMetadata;
-    case wire::ApiKey::kNotifyLakeTableOffset: return NotifyLakeTableOffset;
-    default: return nullptr;
+    case wire::ApiKey::kProduceLog:
+      return ProduceLog;
+    case wire::ApiKey::kFetchLog:
+      return FetchLog;
+    case wire::ApiKey::kListOffsets:
+      return ListOffsets;
+    case wire::ApiKey::kPutKv:
+      return PutKv;
+    case wire::ApiKey::kLookup:
+      return Lookup;
+    case wire::ApiKey::kPrefixLookup:
+      return PrefixLookup;
+    case wire::ApiKey::kLimitScan:
+      return LimitScan;
+    case wire::ApiKey::kScanKv:
+      return ScanKv;
+    case wire::ApiKey::kGetTableStats:
+      return GetTableStats;
+    case wire::ApiKey::kInitWriter:
+      return InitWriter;
+    case wire::ApiKey::kNotifyLeaderAndIsr:
+      return NotifyLeaderAndIsr;
+    case wire::ApiKey::kStopReplica:
+      return StopReplica;
+    case wire::ApiKey::kUpdateMetadata:
+      return UpdateMetadata;
+    case wire::ApiKey::kNotifyLakeTableOffset:
+      return NotifyLakeTableOffset;
+    default:
+      return nullptr;
   }
 }
 
 Status NotOffered(int16_t api_key) {
   const wire::ApiInfo* api = wire::FindApi(api_key);
-  return Error(ErrorCode::kUnsupportedVersion, "tablet server does not answer the call key=", api_key, " name=",
-               api == nullptr ? "unknown" : api->name);
+  return Error(ErrorCode::kUnsupportedVersion,
+               "tablet server does not answer the call key=", api_key,
+               " name=", api == nullptr ? "unknown" : api->name);
 }
 
 }  // namespace
 
-TabletService::TabletService(TabletOptions options) : core_(std::make_shared<TabletCore>(std::move(options))) {}
+TabletService::TabletService(TabletOptions options)
+    : core_(std::make_shared<TabletCore>(std::move(options))) {}
 TabletService::~TabletService() = default;
 
 io::Task<Status> TabletService::Start(io::Loop& loop) { return core_->Start(loop); }
 io::Task<Status> TabletService::Stop(io::Loop& loop) { return core_->Stop(loop); }
 
-io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop, std::shared_ptr<const io::Principal>,
+io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop,
+                                                    std::shared_ptr<const io::Principal>,
                                                     io::Call call) {
   const CallFunction function = FunctionOf(call.api_key);
   if (function == nullptr) co_return NotOffered(call.api_key);
@@ -54,6 +72,8 @@ io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop, std::shared_
   co_return co_await function(core, loop, std::move(call));
 }
 
-io::Task<std::vector<BucketStatus>> TabletService::Buckets(io::Loop& loop) { return core_->Statuses(loop); }
+io::Task<std::vector<BucketStatus>> TabletService::Buckets(io::Loop& loop) {
+  return core_->Statuses(loop);
+}
 
 }  // namespace sluice::tablet

@@ -23,22 +23,22 @@ namespace sluice::tablet {
 /// What a tablet server runs on and with. The pointers outlive the service.
 struct TabletOptions {
   int32_t server_id = 0;
-  std::string data_dir;                   ///< `data.dir`; laid out as reference 6.1 says.
+  std::string data_dir;  ///< `data.dir`; laid out as reference 6.1 says.
   const TableSource* tables = nullptr;
-  shard::Shards* shards = nullptr;        ///< Each bucket lives on one of them, by hash.
+  shard::Shards* shards = nullptr;  ///< Each bucket lives on one of them, by hash.
   io::FileSystem* files = nullptr;
   io::Clock* clock = nullptr;
   io::Random* random = nullptr;
-  io::Pool* read_pool = nullptr;          ///< Reads that would wait for the device.
-  io::Pool* sync_pool = nullptr;          ///< fsync and checkpoints.
-  io::Pool* flush_pool = nullptr;         ///< Moves of keys to the stores.
+  io::Pool* read_pool = nullptr;   ///< Reads that would wait for the device.
+  io::Pool* sync_pool = nullptr;   ///< fsync and checkpoints.
+  io::Pool* flush_pool = nullptr;  ///< Moves of keys to the stores.
   kv::KeyStores* key_stores = nullptr;
   /// INIT_WRITER: a writer id never given before (the coordinator's).
   std::function<io::Task<Result<int64_t>>(io::Loop& loop)> new_writer_id;
 
-  log::LogOptions log;                    ///< `files` is ours to fill.
-  size_t open_files_max = 512;            ///< Log files that stay open, per shard.
-  size_t write_back_bytes_max = 16 << 20;  ///< Keys in memory, per bucket.
+  log::LogOptions log;                      ///< `files` is ours to fill.
+  size_t open_files_max = 512;              ///< Log files that stay open, per shard.
+  size_t write_back_bytes_max = 16 << 20;   ///< Keys in memory, per bucket.
   size_t waiting_puts_bytes_max = 8 << 20;  ///< Puts of one bucket that wait for a read.
   std::chrono::milliseconds recovery_checkpoint_interval{60'000};
   std::chrono::milliseconds watermark_checkpoint_interval{5'000};
@@ -66,23 +66,25 @@ class TabletCore;
 
 /// The calls of tablet scope over the replicas of this server.
 ///
-/// A request is cut by bucket where it arrived; its parts go to the owner shards in order of arrival, and the last
-/// answer releases the reply.
-/// Threads: Handle and the other tasks may start on any loop and go on there when they are done.
+/// A request is cut by bucket where it arrived; its parts go to the owner shards in order of
+/// arrival, and the last answer releases the reply. Threads: Handle and the other tasks may start
+/// on any loop and go on there when they are done.
 class TabletService : public io::Service {
  public:
   explicit TabletService(TabletOptions options);
   ~TabletService() override;
 
-  /// Take the data folder (one process at a time) and start the timers. Replicas open when the coordinator names
-  /// their leaders. Errors: kStorage when another process holds the folder.
+  /// Take the data folder (one process at a time) and start the timers. Replicas open when the
+  /// coordinator names their leaders. Errors: kStorage when another process holds the folder.
   io::Task<Status> Start(io::Loop& loop);
-  /// Refuse new calls, let waiting ones go, close every replica cleanly. To be awaited before the object goes.
+  /// Refuse new calls, let waiting ones go, close every replica cleanly. To be awaited before the
+  /// object goes.
   io::Task<Status> Stop(io::Loop& loop);
 
-  /// Errors: per bucket inside the reply wherever the protocol has a place for them; kUnsupportedVersion for a call
-  /// that is not ours.
-  io::Task<Result<io::Payload>> Handle(io::Loop& loop, std::shared_ptr<const io::Principal> principal,
+  /// Errors: per bucket inside the reply wherever the protocol has a place for them;
+  /// kUnsupportedVersion for a call that is not ours.
+  io::Task<Result<io::Payload>> Handle(io::Loop& loop,
+                                       std::shared_ptr<const io::Principal> principal,
                                        io::Call call) override;
 
   /// All replicas of this server.

@@ -44,7 +44,8 @@ class TestTables : public TableSource {
     if (found == tables_.end()) return Error(ErrorCode::kTableNotExist, "table_id=", table_id);
     return found->second;
   }
-  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id, int32_t schema_id) const override {
+  Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id,
+                                                        int32_t schema_id) const override {
     const std::lock_guard lock(mutex_);
     const auto found = schemas_.find({table_id, schema_id});
     if (found == schemas_.end()) return Error(ErrorCode::kSchemaNotExist, "schema_id=", schema_id);
@@ -52,7 +53,8 @@ class TestTables : public TableSource {
   }
   void Add(types::TableInfo table) {
     const std::lock_guard lock(mutex_);
-    schemas_[{table.table_id, table.schema_id}] = std::make_shared<types::Schema>(table.descriptor.schema);
+    schemas_[{table.table_id, table.schema_id}] =
+        std::make_shared<types::Schema>(table.descriptor.schema);
     tables_[table.table_id] = std::make_shared<types::TableInfo>(std::move(table));
   }
   void SetProperty(int64_t table_id, const std::string& key, const std::string& value) {
@@ -72,7 +74,12 @@ class TestTables : public TableSource {
     const std::lock_guard lock(mutex_);
     auto table = std::make_shared<types::TableInfo>(*tables_.at(table_id));
     types::Schema& schema = table->descriptor.schema;
-    schema.columns.push_back({name, types::DataType::Of(types::TypeKind::kString), "", ++schema.highest_field_id, "", {}});
+    schema.columns.push_back({name,
+                              types::DataType::Of(types::TypeKind::kString),
+                              "",
+                              ++schema.highest_field_id,
+                              "",
+                              {}});
     ++table->schema_id;
     schemas_[{table_id, table->schema_id}] = std::make_shared<types::Schema>(schema);
     tables_[table_id] = table;
@@ -111,16 +118,19 @@ inline std::ostream& operator<<(std::ostream& out, const TestRow& row) {
   return out << '{' << row.id << ',' << row.name.value_or("null") << ',' << row.amount << '}';
 }
 
-inline std::shared_ptr<arrow::RecordBatch> ToArrow(const types::Schema& schema, const std::vector<TestRow>& rows) {
+inline std::shared_ptr<arrow::RecordBatch> ToArrow(const types::Schema& schema,
+                                                   const std::vector<TestRow>& rows) {
   arrow::Int32Builder ids;
   arrow::StringBuilder names;
   arrow::Int64Builder amounts;
   for (const TestRow& row : rows) {
-    CHECK(ids.Append(row.id).ok() && (row.name ? names.Append(*row.name) : names.AppendNull()).ok() &&
+    CHECK(ids.Append(row.id).ok() &&
+          (row.name ? names.Append(*row.name) : names.AppendNull()).ok() &&
           amounts.Append(row.amount).ok());
   }
-  return arrow::RecordBatch::Make(schema.ToArrow(), static_cast<int64_t>(rows.size()),
-                                  {ids.Finish().ValueOrDie(), names.Finish().ValueOrDie(), amounts.Finish().ValueOrDie()});
+  return arrow::RecordBatch::Make(
+      schema.ToArrow(), static_cast<int64_t>(rows.size()),
+      {ids.Finish().ValueOrDie(), names.Finish().ValueOrDie(), amounts.Finish().ValueOrDie()});
 }
 
 inline std::vector<TestRow> FromArrow(const arrow::RecordBatch& batch) {
@@ -129,7 +139,9 @@ inline std::vector<TestRow> FromArrow(const arrow::RecordBatch& batch) {
   const auto& amounts = static_cast<const arrow::Int64Array&>(*batch.column(2));
   std::vector<TestRow> rows;
   for (int64_t i = 0; i < batch.num_rows(); ++i) {
-    rows.push_back({ids.Value(i), names.IsNull(i) ? std::nullopt : std::optional(names.GetString(i)), amounts.Value(i)});
+    rows.push_back({ids.Value(i),
+                    names.IsNull(i) ? std::nullopt : std::optional(names.GetString(i)),
+                    amounts.Value(i)});
   }
   return rows;
 }
@@ -144,7 +156,8 @@ inline std::ostream& operator<<(std::ostream& out, const TestChange& change) {
   return out << static_cast<int>(change.type) << change.row;
 }
 
-/// A pool that can end before the loops that use it: what is queued is finished, what comes later is refused.
+/// A pool that can end before the loops that use it: what is queued is finished, what comes later
+/// is refused.
 class StoppablePool : public io::Pool {
  public:
   explicit StoppablePool(std::unique_ptr<io::Pool> inner) : inner_(std::move(inner)) {}
@@ -178,7 +191,8 @@ class TabletTest : public ::testing::Test {
   void Start() {
     loops = io::LoopThreads::Start("shard", 2);
     client_loops = io::LoopThreads::Start("client", 1);
-    shards = std::make_unique<shard::Shards>(shard::Shards::Options{{&loops->at(0), &loops->at(1)}});
+    shards =
+        std::make_unique<shard::Shards>(shard::Shards::Options{{&loops->at(0), &loops->at(1)}});
     pool = std::make_unique<StoppablePool>(io::Pool::Start({.name = "pool", .threads = 2}));
     stores = kv::MakeRocksStores(io::LocalFileSystem(), {});
     options.data_dir = folder.path();
@@ -214,7 +228,8 @@ class TabletTest : public ::testing::Test {
   io::Call MakeCall(wire::ApiKey key, const M& request, int16_t version = 0) {
     return {static_cast<int16_t>(key), version, wire::Serialize(request)};
   }
-  static io::Task<Result<std::string>> SendTask(TabletService* service, io::Loop* loop, io::Call call) {
+  static io::Task<Result<std::string>> SendTask(TabletService* service, io::Loop* loop,
+                                                io::Call call) {
     const auto principal = std::make_shared<const io::Principal>();
     CO_ASSIGN_OR_RETURN(auto payload, co_await service->Handle(*loop, principal, std::move(call)));
     co_return payload.Flatten();
@@ -234,7 +249,8 @@ class TabletTest : public ::testing::Test {
       for (int bucket = 0; bucket < 4; ++bucket) ASSERT_OK(Lead(table, bucket, epoch, epoch));
     }
   }
-  Status Lead(int64_t table_id, int bucket, int32_t leader_epoch, int32_t bucket_epoch, int32_t leader = 0) {
+  Status Lead(int64_t table_id, int bucket, int32_t leader_epoch, int32_t bucket_epoch,
+              int32_t leader = 0) {
     wire::NotifyLeaderAndIsrRequest request;
     request.set_coordinator_epoch(coordinator_epoch);
     auto* news = request.add_notify_buckets_leader_req();
@@ -247,7 +263,8 @@ class TabletTest : public ::testing::Test {
     news->set_bucket_epoch(bucket_epoch);
     news->add_isr(0);
     news->add_replicas(0);
-    ASSIGN_OR_RAISE(const auto response, Ask<wire::NotifyLeaderAndIsrResponse>(wire::ApiKey::kNotifyLeaderAndIsr, request));
+    ASSIGN_OR_RAISE(const auto response, Ask<wire::NotifyLeaderAndIsrResponse>(
+                                             wire::ApiKey::kNotifyLeaderAndIsr, request));
     return wire::ErrorOf(response.notify_buckets_leader_resp(0));
   }
 
@@ -271,10 +288,11 @@ class TabletTest : public ::testing::Test {
     return wire::BuildLogBatch(batch, *ToArrow(*schema, rows), {}).ValueOrDie();
   }
   /// Produce to one bucket of the log table; the base offset.
-  Result<int64_t> Produce(int bucket, const std::string& records, int32_t acks = -1, int64_t table_id = kLogTable) {
+  Result<int64_t> Produce(int bucket, const std::string& records, int32_t acks = -1,
+                          int64_t table_id = kLogTable) {
     const wire::ProduceLogView view{acks, table_id, 1000, {{std::nullopt, bucket, records}}};
-    ASSIGN_OR_RAISE(const std::string body,
-                    Send({static_cast<int16_t>(wire::ApiKey::kProduceLog), 0, wire::BuildProduceLog(view)}));
+    ASSIGN_OR_RAISE(const std::string body, Send({static_cast<int16_t>(wire::ApiKey::kProduceLog),
+                                                  0, wire::BuildProduceLog(view)}));
     ASSIGN_OR_RAISE(const auto response, wire::ParseMessage<wire::ProduceLogResponse>(body));
     ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
     return response.buckets_resp(0).base_offset();
@@ -288,7 +306,8 @@ class TabletTest : public ::testing::Test {
     int32_t max_wait_ms = 0;
     std::vector<int32_t> positions;
   };
-  static wire::FetchLogRequest FetchRequest(std::vector<std::pair<int, int64_t>> buckets, const FetchOptions& how) {
+  static wire::FetchLogRequest FetchRequest(std::vector<std::pair<int, int64_t>> buckets,
+                                            const FetchOptions& how) {
     wire::FetchLogRequest request;
     request.set_follower_server_id(-1);
     request.set_max_bytes(how.max_bytes);
@@ -307,14 +326,15 @@ class TabletTest : public ::testing::Test {
     return request;
   }
   /// One entry per bucket asked for, in order.
-  Result<std::vector<wire::PbFetchLogRespForBucket>> Fetch(const std::vector<std::pair<int, int64_t>>& buckets,
-                                                           const FetchOptions& how) {
-    ASSIGN_OR_RAISE(const auto response,
-                    Ask<wire::FetchLogResponse>(wire::ApiKey::kFetchLog, FetchRequest(buckets, how)));
+  Result<std::vector<wire::PbFetchLogRespForBucket>> Fetch(
+      const std::vector<std::pair<int, int64_t>>& buckets, const FetchOptions& how) {
+    ASSIGN_OR_RAISE(const auto response, Ask<wire::FetchLogResponse>(wire::ApiKey::kFetchLog,
+                                                                     FetchRequest(buckets, how)));
     const auto& entries = response.tables_resp(0).buckets_resp();
     return std::vector<wire::PbFetchLogRespForBucket>(entries.begin(), entries.end());
   }
-  Result<std::vector<wire::PbFetchLogRespForBucket>> Fetch(const std::vector<std::pair<int, int64_t>>& buckets) {
+  Result<std::vector<wire::PbFetchLogRespForBucket>> Fetch(
+      const std::vector<std::pair<int, int64_t>>& buckets) {
     return Fetch(buckets, FetchOptions());
   }
 
@@ -332,11 +352,14 @@ class TabletTest : public ::testing::Test {
       while (const auto batch = batches.Next().ValueOrDie()) {
         CHECK(batch->CrcMatches() && batch->header().base_offset == offset);
         offset = batch->header().next_offset();
-        const auto schema = tables.SchemaOf(table_id, batch->header().schema_id).ValueOrDie()->ToArrow();
+        const auto schema =
+            tables.SchemaOf(table_id, batch->header().schema_id).ValueOrDie()->ToArrow();
         const auto rows = FromArrow(*wire::DecodeRows(*batch, schema).ValueOrDie());
         for (size_t i = 0; i < rows.size(); ++i) {
           const auto types = batch->change_types();
-          changes.push_back({types.empty() ? wire::ChangeType::kAppendOnly : static_cast<wire::ChangeType>(types[i]), rows[i]});
+          changes.push_back({types.empty() ? wire::ChangeType::kAppendOnly
+                                           : static_cast<wire::ChangeType>(types[i]),
+                             rows[i]});
         }
       }
     }
@@ -348,29 +371,33 @@ class TabletTest : public ::testing::Test {
     return key;
   }
   /// Put rows (by encoded row) and deletes (ids) into one bucket; the log's end after it.
-  Result<int64_t> Put(int bucket, const std::vector<TestRow>& rows, const std::vector<int32_t>& deleted = {},
-                      int64_t writer_id = -1, int32_t sequence = -1, std::vector<int32_t> target_columns = {},
+  Result<int64_t> Put(int bucket, const std::vector<TestRow>& rows,
+                      const std::vector<int32_t>& deleted = {}, int64_t writer_id = -1,
+                      int32_t sequence = -1, std::vector<int32_t> target_columns = {},
                       int16_t version = 2) {
     const auto schema = tables.SchemaOf(kKeyTable, 1).ValueOrDie();
     std::vector<types::DataTypePtr> columns;
     for (const auto& column : schema->columns) columns.push_back(column.type);
     const types::RowCodec codec(types::RowFormat::kCompacted, columns);
     std::vector<std::string> encoded, keys;
-    if (!rows.empty()) ARROW_RETURN_NOT_OK(codec.Encode(*ToArrow(*schema, rows), 0, rows.size(), &encoded));
+    if (!rows.empty())
+      ARROW_RETURN_NOT_OK(codec.Encode(*ToArrow(*schema, rows), 0, rows.size(), &encoded));
     for (const TestRow& row : rows) keys.push_back(KeyOf(row.id));
     for (const int32_t id : deleted) keys.push_back(KeyOf(id));
     std::vector<wire::KvRecord> records;
     for (size_t i = 0; i < keys.size(); ++i) {
-      records.push_back({keys[i], i < encoded.size() ? std::optional<std::string_view>(encoded[i]) : std::nullopt});
+      records.push_back({keys[i], i < encoded.size() ? std::optional<std::string_view>(encoded[i])
+                                                     : std::nullopt});
     }
     const std::string batch = wire::BuildKvBatch(1, writer_id, sequence, records);
     return PutBytes(bucket, batch, std::move(target_columns), version);
   }
-  Result<int64_t> PutBytes(int bucket, const std::string& records, std::vector<int32_t> target_columns = {},
-                           int16_t version = 2) {
-    const wire::PutKvView view{-1, kKeyTable, 1000, std::move(target_columns), {{std::nullopt, bucket, records}}, 0};
-    ASSIGN_OR_RAISE(const std::string body,
-                    Send({static_cast<int16_t>(wire::ApiKey::kPutKv), version, wire::BuildPutKv(view)}));
+  Result<int64_t> PutBytes(int bucket, const std::string& records,
+                           std::vector<int32_t> target_columns = {}, int16_t version = 2) {
+    const wire::PutKvView view{
+        -1, kKeyTable, 1000, std::move(target_columns), {{std::nullopt, bucket, records}}, 0};
+    ASSIGN_OR_RAISE(const std::string body, Send({static_cast<int16_t>(wire::ApiKey::kPutKv),
+                                                  version, wire::BuildPutKv(view)}));
     ASSIGN_OR_RAISE(const auto response, wire::ParseMessage<wire::PutKvResponse>(body));
     ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
     return response.buckets_resp(0).log_end_offset();
@@ -389,11 +416,13 @@ class TabletTest : public ::testing::Test {
     auto* keys = request.add_buckets_req();
     keys->set_bucket_id(bucket);
     for (const int32_t id : ids) keys->add_keys(KeyOf(id));
-    ASSIGN_OR_RAISE(const auto response, Ask<wire::LookupResponse>(wire::ApiKey::kLookup, request, 1));
+    ASSIGN_OR_RAISE(const auto response,
+                    Ask<wire::LookupResponse>(wire::ApiKey::kLookup, request, 1));
     ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
     std::vector<std::optional<TestRow>> rows;
     for (const auto& value : response.buckets_resp(0).values()) {
-      rows.push_back(value.has_values() ? std::optional(DecodeValue(value.values())) : std::nullopt);
+      rows.push_back(value.has_values() ? std::optional(DecodeValue(value.values()))
+                                        : std::nullopt);
     }
     return rows;
   }
@@ -404,7 +433,8 @@ class TabletTest : public ::testing::Test {
     request.set_table_id(table_id);
     request.add_bucket_id(bucket);
     request.set_starttimestamp(timestamp_ms);
-    ASSIGN_OR_RAISE(const auto response, Ask<wire::ListOffsetsResponse>(wire::ApiKey::kListOffsets, request));
+    ASSIGN_OR_RAISE(const auto response,
+                    Ask<wire::ListOffsetsResponse>(wire::ApiKey::kListOffsets, request));
     ARROW_RETURN_NOT_OK(wire::ErrorOf(response.buckets_resp(0)));
     return response.buckets_resp(0).offset();
   }

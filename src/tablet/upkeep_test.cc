@@ -31,7 +31,8 @@ class UpkeepTest : public internal::TabletTest {
   int64_t Start(int64_t table_id) { return OffsetOf(table_id, 0, 0).ValueOr(-1); }
   template <typename Done>
   static bool Soon(Done done) {
-    for (int i = 0; i < 500 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 500 && !done(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return done();
   }
   void TellLake(int64_t end_offset, int64_t snapshot_id) {
@@ -42,7 +43,8 @@ class UpkeepTest : public internal::TabletTest {
     bucket->set_bucket_id(0);
     bucket->set_snapshot_id(snapshot_id);
     bucket->set_log_end_offset(end_offset);
-    ASSERT_OK(Ask<wire::NotifyLakeTableOffsetResponse>(wire::ApiKey::kNotifyLakeTableOffset, request));
+    ASSERT_OK(
+        Ask<wire::NotifyLakeTableOffsetResponse>(wire::ApiKey::kNotifyLakeTableOffset, request));
   }
 };
 
@@ -121,7 +123,8 @@ TEST_F(UpkeepTest, CheckpointFilesFollowTheLogs) {
   EXPECT_TRUE(files.Exists(marker).ValueOrDie());
 }
 
-// More puts than the write-back table holds: flushes keep up, or the client is told to wait, by its version.
+// More puts than the write-back table holds: flushes keep up, or the client is told to wait, by its
+// version.
 TEST_F(UpkeepTest, WriteBackIsBounded) {
   const std::string name(1000, 'n');
   std::vector<TestRow> rows;
@@ -156,8 +159,10 @@ TEST(LogSyncTest, SyncsWhatIsThere) {
   auto& files = io::LocalFileSystem();
   LogSync sync(files, folder.path());
   EXPECT_OK(sync.Run(0));
-  for (const char* name : {"00000000000000000000.log", "00000000000000000010.log", "00000000000000000010.index"}) {
-    ASSERT_OK_AND_ASSIGN(auto file, files.Open(io::JoinPath(folder.path(), name), io::FileSystem::Mode::kCreateNew));
+  for (const char* name :
+       {"00000000000000000000.log", "00000000000000000010.log", "00000000000000000010.index"}) {
+    ASSERT_OK_AND_ASSIGN(
+        auto file, files.Open(io::JoinPath(folder.path(), name), io::FileSystem::Mode::kCreateNew));
     ASSERT_OK(file->Append("x"));
   }
   EXPECT_OK(sync.Run(15));

@@ -48,13 +48,15 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
     int64_t reached = log->position();
     for (const client::ScanBatch& batch : batches) {
       if (batch.base_offset >= span.to) {
-        // Came after the plan. Its schema may be newer than the columns that this log was opened with.
+        // Came after the plan. Its schema may be newer than the columns that this log was opened
+        // with.
         reached = std::max(span.to, moved.end_offset);
         break;
       }
       if (batch.rows->num_rows() == 0) continue;
       if (writer == nullptr) {
-        const lake::WriterOptions options{log->schema()->field_names(), span.partition, span.bucket.bucket};
+        const lake::WriterOptions options{log->schema()->field_names(), span.partition,
+                                          span.bucket.bucket};
         ASSIGN_OR_RAISE(writer, lake.OpenWriter(options));
       }
       RETURN_NOT_OK(WriteBatch(batch, *writer, &moved));

@@ -15,8 +15,8 @@ class HeartbeatBook {
  public:
   explicit HeartbeatBook(size_t rounds_max) : rounds_max_(rounds_max) {}
 
-  /// False when a round of this table is under way: a coordinator that started anew has forgotten it. The new handout
-  /// is reported as failed, so that it comes back.
+  /// False when a round of this table is under way: a coordinator that started anew has forgotten
+  /// it. The new handout is reported as failed, so that it comes back.
   bool Started(const client::TieringRound& round);
   /// `again`: it has more that is due, so queue it at once.
   void Finished(int64_t table_id, int64_t records, int64_t file_bytes, bool again);

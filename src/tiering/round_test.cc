@@ -131,7 +131,8 @@ TEST_F(RoundTest, RowsBehindThePlanWaitForTheNextRound) {
   ASSERT_OK_AND_ASSIGN(const auto lake, lake_.catalog().OpenTable(path));
   const std::atomic<bool> no = false;
   const BucketSpan span{.bucket = {table_.table_id, std::nullopt, 0}, .from = 0, .to = 2};
-  ASSERT_OK_AND_ASSIGN(const auto moved, MoveBucket(cluster_, *lake, path, span, {1 << 20, &no, &no}));
+  ASSERT_OK_AND_ASSIGN(const auto moved,
+                       MoveBucket(cluster_, *lake, path, span, {1 << 20, &no, &no}));
   EXPECT_EQ(moved.end_offset, 2);
   EXPECT_EQ(moved.records, 2);
 }

@@ -13,8 +13,8 @@ constexpr ApiInfo Row(ApiKey key, std::string_view name, Scope scope, int16_t ma
 }
 
 using enum Scope;
-// Versions that we offer, not those that the newest client knows: PRODUCE_LOG 1 and PUT_KV 3 of 1.0.0 add fields for
-// bucket counts that change, which our tables do not have.
+// Versions that we offer, not those that the newest client knows: PRODUCE_LOG 1 and PUT_KV 3
+// of 1.0.0 add fields for bucket counts that change, which our tables do not have.
 constexpr std::array kApis = {
     Row(ApiKey::kApiVersions, "API_VERSIONS", kBoth),
     Row(ApiKey::kCreateDatabase, "CREATE_DATABASE", kCoordinator),

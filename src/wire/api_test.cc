@@ -23,7 +23,9 @@ TEST(ApiTest, KnowsNoOtherKey) {
 
 TEST(ApiTest, OffersVersionZeroExceptForKeyEncodings) {
   for (const ApiInfo& api : Apis()) {
-    const int expected = api.key == ApiKey::kPutKv ? 2 : api.key == ApiKey::kLookup || api.key == ApiKey::kPrefixLookup;
+    const int expected = api.key == ApiKey::kPutKv
+                             ? 2
+                             : api.key == ApiKey::kLookup || api.key == ApiKey::kPrefixLookup;
     EXPECT_EQ(api.min_version, 0) << api.name;
     EXPECT_EQ(api.max_version, expected) << api.name;
   }

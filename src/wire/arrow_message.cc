@@ -10,10 +10,12 @@ constexpr uint32_t kContinuation = 0xffffffff;
 constexpr uint8_t kHeaderIsRecordBatch = 3;  // Number of RecordBatch in the union MessageHeader.
 constexpr int16_t kVersionMin = 3, kVersionMax = 4;  // V4 and V5.
 
-Status BadMetadata(std::string_view what) { return Corrupt("arrow metadata is malformed part=", what); }
+Status BadMetadata(std::string_view what) {
+  return Corrupt("arrow metadata is malformed part=", what);
+}
 
-// One table of a flatbuffer: a signed offset to its vtable, which says where each field lies. Every access is checked
-// against the buffer; a field that is absent gives its default.
+// One table of a flatbuffer: a signed offset to its vtable, which says where each field lies. Every
+// access is checked against the buffer; a field that is absent gives its default.
 class FlatTable {
  public:
   // The table that the 4-byte offset at `position` points to.
@@ -53,7 +55,8 @@ class FlatTable {
   }
 
  private:
-  FlatTable(std::string_view buffer, std::string_view name, size_t table, size_t vtable, size_t vtable_bytes)
+  FlatTable(std::string_view buffer, std::string_view name, size_t table, size_t vtable,
+            size_t vtable_bytes)
       : buffer_(buffer), name_(name), table_(table), vtable_(vtable), vtable_bytes_(vtable_bytes) {}
 
   // Position of a field in the buffer, 0 when it is absent.
@@ -82,12 +85,15 @@ std::vector<Pair> Pairs(std::string_view bytes) {
 Status CheckMessage(const ArrowMessage& message) {
   if (message.version < kVersionMin || message.version > kVersionMax) return BadMetadata("version");
   if (message.row_count < 0 || message.body_bytes < 0) return BadMetadata("row count");
-  if (message.codec && (*message.codec < 0 || *message.codec > 1)) return BadMetadata("compression codec");
+  if (message.codec && (*message.codec < 0 || *message.codec > 1))
+    return BadMetadata("compression codec");
   for (const auto& node : message.nodes) {
-    if (node.length < 0 || node.null_count < 0 || node.null_count > node.length) return BadMetadata("field node");
+    if (node.length < 0 || node.null_count < 0 || node.null_count > node.length)
+      return BadMetadata("field node");
   }
   for (const auto& buffer : message.buffers) {
-    if (buffer.offset_bytes < 0 || buffer.size_bytes < 0 || buffer.offset_bytes > message.body_bytes ||
+    if (buffer.offset_bytes < 0 || buffer.size_bytes < 0 ||
+        buffer.offset_bytes > message.body_bytes ||
         buffer.size_bytes > message.body_bytes - buffer.offset_bytes) {
       return BadMetadata("buffer");
     }
@@ -127,12 +133,14 @@ Result<ArrowMessage> ParseArrowHead(std::string_view head) {
   return message;
 }
 
-// The flatbuffer is laid out front to back at fixed places, which the format allows: offsets to tables and vectors go
-// forward, each vtable lies right before its table. Positions are from the start of the flatbuffer.
+// The flatbuffer is laid out front to back at fixed places, which the format allows: offsets to
+// tables and vectors go forward, each vtable lies right before its table. Positions are from the
+// start of the flatbuffer.
 std::string BuildArrowHead(const ArrowMessage& message) {
-  constexpr size_t kMessageVtable = 4, kMessage = 16, kBatchVtable = 40, kBatch = 52, kCodecVtable = 76, kCodec = 84,
-                   kNodes = 92;
-  static_assert((kMessage + 8) % 8 == 0 && (kBatch + 4) % 8 == 0 && (kNodes + 4) % 8 == 0);  // int64 are aligned.
+  constexpr size_t kMessageVtable = 4, kMessage = 16, kBatchVtable = 40, kBatch = 52,
+                   kCodecVtable = 76, kCodec = 84, kNodes = 92;
+  static_assert((kMessage + 8) % 8 == 0 && (kBatch + 4) % 8 == 0 &&
+                (kNodes + 4) % 8 == 0);  // int64 are aligned.
   const size_t buffers_at = kNodes + 4 + 16 * message.nodes.size() + 4;
   const size_t size = buffers_at + 4 + 16 * message.buffers.size();
 
@@ -143,15 +151,20 @@ std::string BuildArrowHead(const ArrowMessage& message) {
   const auto vtable = [flat](size_t at, std::initializer_list<uint16_t> words) {
     for (const uint16_t word : words) StoreLe(flat + at, word), at += 2;
   };
-  const auto table = [flat](size_t at, size_t its_vtable) { StoreLe(flat + at, static_cast<int32_t>(at - its_vtable)); };
-  const auto point = [flat](size_t at, size_t target) { StoreLe(flat + at, static_cast<uint32_t>(target - at)); };
+  const auto table = [flat](size_t at, size_t its_vtable) {
+    StoreLe(flat + at, static_cast<int32_t>(at - its_vtable));
+  };
+  const auto point = [flat](size_t at, size_t target) {
+    StoreLe(flat + at, static_cast<uint32_t>(target - at));
+  };
   const auto pair = [flat](size_t at, int64_t first, int64_t second) {
     StoreLe(flat + at, first);
     StoreLe(flat + at + 8, second);
   };
 
   point(0, kMessage);
-  // Message: vtable size, table size, then where version, header_type, header and bodyLength lie in the table.
+  // Message: vtable size, table size, then where version, header_type, header and bodyLength lie in
+  // the table.
   vtable(kMessageVtable, {12, 20, 4, 6, 16, 8});
   table(kMessage, kMessageVtable);
   StoreLe(flat + kMessage + 4, message.version);
@@ -166,7 +179,8 @@ std::string BuildArrowHead(const ArrowMessage& message) {
   point(kBatch + 16, buffers_at);
   if (message.codec) {
     point(kBatch + 20, kCodec);
-    vtable(kCodecVtable, {8, 6, 4, 5});  // BodyCompression: codec, method (0 = each buffer by itself).
+    vtable(kCodecVtable,
+           {8, 6, 4, 5});  // BodyCompression: codec, method (0 = each buffer by itself).
     table(kCodec, kCodecVtable);
     StoreLe(flat + kCodec + 4, *message.codec);
   }
@@ -185,10 +199,16 @@ Result<ColumnLayout> LayoutOf(const arrow::DataType& type) {
   ColumnLayout layout{1, 0};
   switch (type.id()) {
     case arrow::Type::STRING:
-    case arrow::Type::BINARY: layout.buffers = 3; break;
+    case arrow::Type::BINARY:
+      layout.buffers = 3;
+      break;
     case arrow::Type::LIST:
-    case arrow::Type::MAP: layout.buffers = 2; break;
-    case arrow::Type::STRUCT: layout.buffers = 1; break;
+    case arrow::Type::MAP:
+      layout.buffers = 2;
+      break;
+    case arrow::Type::STRUCT:
+      layout.buffers = 1;
+      break;
     case arrow::Type::BOOL:
     case arrow::Type::INT8:
     case arrow::Type::INT16:
@@ -201,8 +221,11 @@ Result<ColumnLayout> LayoutOf(const arrow::DataType& type) {
     case arrow::Type::TIME32:
     case arrow::Type::TIME64:
     case arrow::Type::TIMESTAMP:
-    case arrow::Type::FIXED_SIZE_BINARY: layout.buffers = 2; break;
-    default: return Status::NotImplemented("log batches have no column of type=", type.ToString());
+    case arrow::Type::FIXED_SIZE_BINARY:
+      layout.buffers = 2;
+      break;
+    default:
+      return Status::NotImplemented("log batches have no column of type=", type.ToString());
   }
   for (const auto& child : type.fields()) {
     ASSIGN_OR_RAISE(const auto inner, LayoutOf(*child->type()));

@@ -11,10 +11,11 @@
 
 namespace sluice::wire::internal {
 
-/// The metadata of one encapsulated Arrow message that holds a record batch, checked so that no number in it points
-/// outside the message.
+/// The metadata of one encapsulated Arrow message that holds a record batch, checked so that no
+/// number in it points outside the message.
 ///
-/// Format: FF FF FF FF, int32 metadata size, flatbuffer `Message`, body (Arrow's IPC format, metadata V4 or V5).
+/// Format: FF FF FF FF, int32 metadata size, flatbuffer `Message`, body (Arrow's IPC format,
+/// metadata V4 or V5).
 struct ArrowMessage {
   struct Node {
     int64_t length = 0;

@@ -17,7 +17,8 @@ void PutBucket(std::string* out, std::optional<int64_t> partition_id, int32_t bu
 }
 
 Status BadFetchResponse(std::string_view message) {
-  return Error(ErrorCode::kCorruptMessage, "message is malformed or lacks a required field message=", message);
+  return Error(ErrorCode::kCorruptMessage,
+               "message is malformed or lacks a required field message=", message);
 }
 
 Result<FetchedBucket> ParseFetchedBucket(std::string_view message) {
@@ -73,7 +74,8 @@ void FetchResponseBuilder::AddBucket(Bucket bucket) {
   // Java clients read the watermark without asking whether it is there.
   PutVarintField(&fields, 5, bucket.high_watermark);
   PutVarintField(&fields, 6, bucket.log_start_offset);
-  if (!bucket.remote_log_fetch_info.empty()) PutBytesField(&fields, 7, bucket.remote_log_fetch_info);
+  if (!bucket.remote_log_fetch_info.empty())
+    PutBytesField(&fields, 7, bucket.remote_log_fetch_info);
   if (bucket.filtered_end_offset) PutVarintField(&fields, 9, *bucket.filtered_end_offset);
   // Records come last, so that what is in front of them is one piece.
   if (bucket.remote_log_fetch_info.empty()) {
@@ -87,7 +89,8 @@ void FetchResponseBuilder::AddBucket(Bucket bucket) {
   table_.Add(std::move(bucket.records));
 }
 
-void FetchResponseBuilder::AddError(std::optional<int64_t> partition_id, int32_t bucket_id, const Status& error) {
+void FetchResponseBuilder::AddError(std::optional<int64_t> partition_id, int32_t bucket_id,
+                                    const Status& error) {
   CHECK(in_table_ && !error.ok());
   std::string fields;
   PutBucket(&fields, partition_id, bucket_id);

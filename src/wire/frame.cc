@@ -25,12 +25,14 @@ std::string ResponseHead(Kind kind, int32_t request_id, uint64_t body_bytes) {
 std::string Utf8Text(std::string text) {
   if (text.size() > kMessageBytesMax) {
     size_t end = kMessageBytesMax;
-    while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;  // Do not cut a character.
+    while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80)
+      --end;  // Do not cut a character.
     text.resize(end);
   }
   arrow::util::InitializeUTF8();  // Arrow's tables, made once.
   if (!arrow::util::ValidateUTF8(text)) {
-    std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) >= 0x80; }, '?');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) >= 0x80; }, '?');
   }
   return text;
 }
@@ -57,8 +59,8 @@ std::string EncodeRequest(RequestHeader header, std::string_view body) {
 
 Result<RequestHeader> ParseRequestHeader(std::string_view frame_after_length) {
   if (frame_after_length.size() < kRequestHeaderBytes) {
-    return Error(ErrorCode::kCorruptMessage, "request frame ends inside its header size_bytes=",
-                 frame_after_length.size());
+    return Error(ErrorCode::kCorruptMessage,
+                 "request frame ends inside its header size_bytes=", frame_after_length.size());
   }
   const char* at = frame_after_length.data();
   return RequestHeader{LoadBe<int16_t>(at), LoadBe<int16_t>(at + 2), LoadBe<int32_t>(at + 4)};
@@ -85,11 +87,12 @@ Result<Response> ParseResponse(std::string_view frame_after_length) {
   const char kind = frame_after_length[0];
   if (kind == kServerFailure) return ParseErrorBody(frame_after_length.substr(1));
   if (kind != kSuccess && kind != kError) {
-    return Error(ErrorCode::kCorruptMessage, "response frame of unknown kind=", static_cast<int>(kind));
+    return Error(ErrorCode::kCorruptMessage,
+                 "response frame of unknown kind=", static_cast<int>(kind));
   }
   if (frame_after_length.size() < kResponseHeaderBytes) {
-    return Error(ErrorCode::kCorruptMessage, "response frame ends inside its header size_bytes=",
-                 frame_after_length.size());
+    return Error(ErrorCode::kCorruptMessage,
+                 "response frame ends inside its header size_bytes=", frame_after_length.size());
   }
   const int32_t request_id = LoadBe<int32_t>(frame_after_length.data() + 1);
   const std::string_view body = frame_after_length.substr(kResponseHeaderBytes);
@@ -111,16 +114,18 @@ ProtocolError ToProtocolError(const Status& status, bool knows_backpressure) {
 Status FromProtocolError(int32_t code, std::string_view message) {
   if (code == 0) return Status::OK();
   constexpr int32_t kLast = static_cast<int32_t>(ErrorCode::kHistoricalPartitionThrottled);
-  const auto known = code > 0 && code <= kLast ? static_cast<ErrorCode>(code) : ErrorCode::kUnknownServer;
+  const auto known =
+      code > 0 && code <= kLast ? static_cast<ErrorCode>(code) : ErrorCode::kUnknownServer;
   return MakeError(known, message.empty() ? std::string(NameOf(known)) : std::string(message));
 }
 
 namespace internal {
 
 Status UnreadableMessage(std::string_view name, size_t size_bytes, bool well_formed) {
-  return Error(ErrorCode::kCorruptMessage,
-               well_formed ? "message lacks a required field message=" : "message is not protobuf message=", name,
-               " size_bytes=", size_bytes);
+  return Error(
+      ErrorCode::kCorruptMessage,
+      well_formed ? "message lacks a required field message=" : "message is not protobuf message=",
+      name, " size_bytes=", size_bytes);
 }
 
 }  // namespace internal

@@ -8,8 +8,9 @@
 
 namespace sluice::wire {
 
-// Frames (reference 1.1): a 4-byte big-endian length of what follows, then a request or a response head, then a
-// protobuf message. Readers of a connection take the length off first; the functions below see the rest.
+// Frames (reference 1.1): a 4-byte big-endian length of what follows, then a request or a response
+// head, then a protobuf message. Readers of a connection take the length off first; the functions
+// below see the rest.
 
 constexpr size_t kFrameLengthBytes = 4;
 constexpr size_t kRequestHeaderBytes = 8;   ///< Key, version and id of a request, after the length.
@@ -36,8 +37,8 @@ struct Response {
   int32_t request_id = 0;
   Result<std::string> body;  ///< An error frame gives the Status that it names.
 };
-/// Errors: kCorruptMessage for an unknown kind or a frame that ends early; what a server failure (kind 2, it has no
-/// request id) names. After an error the connection is of no use.
+/// Errors: kCorruptMessage for an unknown kind or a frame that ends early; what a server failure
+/// (kind 2, it has no request id) names. After an error the connection is of no use.
 Result<Response> ParseResponse(std::string_view frame_after_length);
 
 /// What a Status looks like in a reply.
@@ -45,13 +46,15 @@ struct ProtocolError {
   int32_t code = 0;
   std::string message;
 };
-/// The one place that turns a Status into a code. Codes that old clients do not know, and would take as final, become
-/// old retriable ones: 70 and 73 always, 72 unless the caller `knows_backpressure` (PUT_KV from version 2 on).
+/// The one place that turns a Status into a code. Codes that old clients do not know, and would
+/// take as final, become old retriable ones: 70 and 73 always, 72 unless the caller
+/// `knows_backpressure` (PUT_KV from version 2 on).
 ProtocolError ToProtocolError(const Status& status, bool knows_backpressure = false);
 /// The way back, for clients. Code 0 gives OK.
 Status FromProtocolError(int32_t code, std::string_view message);
 
-/// Put an error into a reply entry that has error_code and error_message. Success leaves both absent.
+/// Put an error into a reply entry that has error_code and error_message. Success leaves both
+/// absent.
 template <typename Entry>
 void SetError(Entry* entry, const Status& error, bool knows_backpressure = false) {
   if (error.ok()) return;
@@ -62,7 +65,8 @@ void SetError(Entry* entry, const Status& error, bool knows_backpressure = false
 /// The error that a reply entry carries, OK when it has none.
 template <typename Entry>
 Status ErrorOf(const Entry& entry) {
-  return entry.has_error_code() ? FromProtocolError(entry.error_code(), entry.error_message()) : Status::OK();
+  return entry.has_error_code() ? FromProtocolError(entry.error_code(), entry.error_message())
+                                : Status::OK();
 }
 
 namespace internal {
@@ -70,12 +74,14 @@ Status UnreadableMessage(std::string_view name, size_t size_bytes, bool well_for
 }
 
 /// Parse a protobuf message.
-/// Errors: kCorruptMessage, naming the message, when the bytes are none or a required field is missing.
+/// Errors: kCorruptMessage, naming the message, when the bytes are none or a required field is
+/// missing.
 template <typename M>
 Result<M> ParseMessage(std::string_view body) {
   M message;
   const bool well_formed =
-      body.size() <= INT32_MAX && message.ParsePartialFromArray(body.data(), static_cast<int>(body.size()));
+      body.size() <= INT32_MAX &&
+      message.ParsePartialFromArray(body.data(), static_cast<int>(body.size()));
   if (!well_formed || !message.IsInitialized()) {
     return internal::UnreadableMessage(message.GetTypeName(), body.size(), well_formed);
   }

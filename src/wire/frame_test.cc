@@ -19,7 +19,8 @@ using internal::ReadTestData;
 std::string_view AfterLength(std::string_view frame) { return frame.substr(kFrameLengthBytes); }
 
 TEST(FrameTest, RequestHasBigEndianHeader) {
-  const std::string frame = EncodeRequest({.api_key = 1015, .api_version = 1, .request_id = 258}, "abc");
+  const std::string frame =
+      EncodeRequest({.api_key = 1015, .api_version = 1, .request_id = 258}, "abc");
   EXPECT_EQ(ToHex(frame), "0000000b03f7000100000102616263");
   ASSERT_OK_AND_ASSIGN(const auto header, ParseRequestHeader(AfterLength(frame)));
   EXPECT_EQ(header, (RequestHeader{1015, 1, 258}));
@@ -27,7 +28,11 @@ TEST(FrameTest, RequestHasBigEndianHeader) {
 
 TEST(FrameTest, ResponseRoundTrip) {
   ASSERT_OK_AND_ASSIGN(const auto frame, EncodeResponse(7, io::Payload("xy")).Flatten());
-  EXPECT_EQ(ToHex(frame), "00000007" "00" "00000007" "7879");
+  EXPECT_EQ(ToHex(frame),
+            "00000007"
+            "00"
+            "00000007"
+            "7879");
   ASSERT_OK_AND_ASSIGN(const auto response, ParseResponse(AfterLength(frame)));
   EXPECT_EQ(response.request_id, 7);
   ASSERT_OK_AND_ASSIGN(const auto body, response.body);
@@ -36,11 +41,15 @@ TEST(FrameTest, ResponseRoundTrip) {
 
 TEST(FrameTest, ResponseWithoutBodyHasOnlyItsHead) {
   ASSERT_OK_AND_ASSIGN(const auto frame, EncodeResponse(0, io::Payload()).Flatten());
-  EXPECT_EQ(ToHex(frame), "00000005" "00" "00000000");
+  EXPECT_EQ(ToHex(frame),
+            "00000005"
+            "00"
+            "00000000");
 }
 
 TEST(FrameTest, ErrorFrameCarriesCodeAndText) {
-  const std::string frame = EncodeErrorResponse(3, Error(ErrorCode::kTableNotExist, "no table path=", "a.b"));
+  const std::string frame =
+      EncodeErrorResponse(3, Error(ErrorCode::kTableNotExist, "no table path=", "a.b"));
   ASSERT_OK_AND_ASSIGN(const auto response, ParseResponse(AfterLength(frame)));
   EXPECT_EQ(response.request_id, 3);
   EXPECT_CODE(ErrorCode::kTableNotExist, response.body);
@@ -67,7 +76,10 @@ TEST(ProtocolErrorTest, OldClientsGetOldRetriableCodes) {
   EXPECT_EQ(ToProtocolError(Error(ErrorCode::kDiskWriteLocked, "x")).code, 26);
   EXPECT_EQ(ToProtocolError(Error(ErrorCode::kHistoricalPartitionThrottled, "x")).code, 26);
   EXPECT_EQ(ToProtocolError(Error(ErrorCode::kStorageBackpressure, "x")).code, 11);
-  EXPECT_EQ(ToProtocolError(Error(ErrorCode::kStorageBackpressure, "x"), /*knows_backpressure=*/true).code, 72);
+  EXPECT_EQ(
+      ToProtocolError(Error(ErrorCode::kStorageBackpressure, "x"), /*knows_backpressure=*/true)
+          .code,
+      72);
   EXPECT_EQ(ToProtocolError(Error(ErrorCode::kFencedTieringEpoch, "x")).code, 50);
   EXPECT_EQ(ToProtocolError(Status::IOError("disk")).code, -1);
 }
@@ -123,7 +135,8 @@ TEST_P(RecordedFrameTest, RequestEncodesBackToTheSameBytes) {
   const std::string frame = ReadTestData("session/" + std::string(GetParam().name) + ".request");
   ASSERT_OK_AND_ASSIGN(const auto header, ParseRequestHeader(AfterLength(frame)));
   EXPECT_EQ(header.api_key, static_cast<int16_t>(GetParam().key));
-  ASSERT_OK_AND_ASSIGN(const auto body, GetParam().request(AfterLength(frame).substr(kRequestHeaderBytes)));
+  ASSERT_OK_AND_ASSIGN(const auto body,
+                       GetParam().request(AfterLength(frame).substr(kRequestHeaderBytes)));
   EXPECT_EQ(ToHex(EncodeRequest(header, body)), ToHex(frame));
 }
 
@@ -132,27 +145,41 @@ TEST_P(RecordedFrameTest, ReplyEncodesBackToTheSameBytes) {
   ASSERT_OK_AND_ASSIGN(const auto response, ParseResponse(AfterLength(frame)));
   ASSERT_OK_AND_ASSIGN(const auto body, response.body);
   ASSERT_OK_AND_ASSIGN(auto again, GetParam().reply(body));
-  ASSERT_OK_AND_ASSIGN(const auto encoded, EncodeResponse(response.request_id, io::Payload(again)).Flatten());
+  ASSERT_OK_AND_ASSIGN(const auto encoded,
+                       EncodeResponse(response.request_id, io::Payload(again)).Flatten());
   EXPECT_EQ(ToHex(encoded), ToHex(frame));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Session, RecordedFrameTest,
     testing::Values(
-        Recorded{"00_api_versions", ApiKey::kApiVersions, Again<ApiVersionsRequest>, Again<ApiVersionsResponse>},
-        Recorded{"01_get_metadata", ApiKey::kGetMetadata, Again<MetadataRequest>, Again<MetadataResponse>},
-        Recorded{"06_create_table", ApiKey::kCreateTable, Again<CreateTableRequest>, Again<CreateTableResponse>},
-        Recorded{"08_create_table", ApiKey::kCreateTable, Again<CreateTableRequest>, Again<CreateTableResponse>},
-        Recorded{"09_api_versions", ApiKey::kApiVersions, Again<ApiVersionsRequest>, Again<ApiVersionsResponse>},
-        Recorded{"10_get_metadata", ApiKey::kGetMetadata, Again<MetadataRequest>, Again<MetadataResponse>},
-        Recorded{"11_init_writer", ApiKey::kInitWriter, Again<InitWriterRequest>, Again<InitWriterResponse>},
-        Recorded{"12_produce_log", ApiKey::kProduceLog, Again<ProduceLogRequest>, Again<ProduceLogResponse>},
-        Recorded{"13_token", ApiKey::kGetFileSystemSecurityToken, Again<GetFileSystemSecurityTokenRequest>,
+        Recorded{"00_api_versions", ApiKey::kApiVersions, Again<ApiVersionsRequest>,
+                 Again<ApiVersionsResponse>},
+        Recorded{"01_get_metadata", ApiKey::kGetMetadata, Again<MetadataRequest>,
+                 Again<MetadataResponse>},
+        Recorded{"06_create_table", ApiKey::kCreateTable, Again<CreateTableRequest>,
+                 Again<CreateTableResponse>},
+        Recorded{"08_create_table", ApiKey::kCreateTable, Again<CreateTableRequest>,
+                 Again<CreateTableResponse>},
+        Recorded{"09_api_versions", ApiKey::kApiVersions, Again<ApiVersionsRequest>,
+                 Again<ApiVersionsResponse>},
+        Recorded{"10_get_metadata", ApiKey::kGetMetadata, Again<MetadataRequest>,
+                 Again<MetadataResponse>},
+        Recorded{"11_init_writer", ApiKey::kInitWriter, Again<InitWriterRequest>,
+                 Again<InitWriterResponse>},
+        Recorded{"12_produce_log", ApiKey::kProduceLog, Again<ProduceLogRequest>,
+                 Again<ProduceLogResponse>},
+        Recorded{"13_token", ApiKey::kGetFileSystemSecurityToken,
+                 Again<GetFileSystemSecurityTokenRequest>,
                  Again<GetFileSystemSecurityTokenResponse>},
-        Recorded{"15_list_offsets", ApiKey::kListOffsets, Again<ListOffsetsRequest>, Again<ListOffsetsResponse>},
-        Recorded{"16_fetch_log", ApiKey::kFetchLog, Again<FetchLogRequest>, Again<FetchLogResponse>},
-        Recorded{"17_fetch_log", ApiKey::kFetchLog, Again<FetchLogRequest>, Again<FetchLogResponse>},
-        Recorded{"18_get_metadata", ApiKey::kGetMetadata, Again<MetadataRequest>, Again<MetadataResponse>},
+        Recorded{"15_list_offsets", ApiKey::kListOffsets, Again<ListOffsetsRequest>,
+                 Again<ListOffsetsResponse>},
+        Recorded{"16_fetch_log", ApiKey::kFetchLog, Again<FetchLogRequest>,
+                 Again<FetchLogResponse>},
+        Recorded{"17_fetch_log", ApiKey::kFetchLog, Again<FetchLogRequest>,
+                 Again<FetchLogResponse>},
+        Recorded{"18_get_metadata", ApiKey::kGetMetadata, Again<MetadataRequest>,
+                 Again<MetadataResponse>},
         Recorded{"19_put_kv", ApiKey::kPutKv, Again<PutKvRequest>, Again<PutKvResponse>},
         Recorded{"20_lookup", ApiKey::kLookup, Again<LookupRequest>, Again<LookupResponse>},
         Recorded{"23_lookup", ApiKey::kLookup, Again<LookupRequest>, Again<LookupResponse>}),

@@ -9,8 +9,8 @@ namespace {
 
 // Where the fields lie (reference 5.1).
 struct KvAt {
-  static constexpr size_t kMagic = 4, kCrc = 5, kSchemaId = 9, kAttributes = 11, kWriterId = 12, kSequence = 20,
-                          kRecordCount = 24;
+  static constexpr size_t kMagic = 4, kCrc = 5, kSchemaId = 9, kAttributes = 11, kWriterId = 12,
+                          kSequence = 20, kRecordCount = 24;
 };
 static_assert(KvAt::kRecordCount + 4 == kKvBatchHeaderBytes);
 constexpr size_t kValueBatchHeaderBytes = 9;  // Length, magic, count.
@@ -29,11 +29,13 @@ bool TakeBlock(std::string_view* in, std::string_view* block) {
 Result<KvRecord> ParseRecord(std::string_view* records) {
   std::string_view rest;
   uint64_t key_bytes = 0;
-  if (!TakeBlock(records, &rest) || !TakeVarint(&rest, &key_bytes, kKeyLengthBytesMax) || key_bytes > rest.size()) {
+  if (!TakeBlock(records, &rest) || !TakeVarint(&rest, &key_bytes, kKeyLengthBytesMax) ||
+      key_bytes > rest.size()) {
     return Corrupt("kv batch has a malformed record");
   }
   KvRecord record{rest.substr(0, key_bytes), std::nullopt};
-  if (key_bytes < rest.size()) record.row = rest.substr(key_bytes);  // No row bytes at all: a delete.
+  if (key_bytes < rest.size())
+    record.row = rest.substr(key_bytes);  // No row bytes at all: a delete.
   return record;
 }
 
@@ -46,7 +48,8 @@ size_t VarintBytes(uint64_t value) {
 }  // namespace
 
 Result<KvBatchView> KvBatchView::Parse(std::string_view bytes) {
-  if (bytes.size() < kKvBatchHeaderBytes) return Corrupt("kv batch ends inside its header size_bytes=", bytes.size());
+  if (bytes.size() < kKvBatchHeaderBytes)
+    return Corrupt("kv batch ends inside its header size_bytes=", bytes.size());
   const char* at = bytes.data();
   KvBatchView batch;
   KvBatchHeader& header = batch.header_;
@@ -58,10 +61,12 @@ Result<KvBatchView> KvBatchView::Parse(std::string_view bytes) {
   header.writer_id = LoadLe<int64_t>(at + KvAt::kWriterId);
   header.batch_sequence = LoadLe<int32_t>(at + KvAt::kSequence);
   header.record_count = LoadLe<int32_t>(at + KvAt::kRecordCount);
-  if (header.magic != 0) return Corrupt("kv batch of unknown magic=", static_cast<int>(header.magic));
+  if (header.magic != 0)
+    return Corrupt("kv batch of unknown magic=", static_cast<int>(header.magic));
   const auto length = static_cast<uint64_t>(static_cast<uint32_t>(header.length));
   if (header.length < 0 || length + 4 < kKvBatchHeaderBytes || length + 4 > bytes.size()) {
-    return Corrupt("kv batch does not have its length=", header.length, " size_bytes=", bytes.size());
+    return Corrupt("kv batch does not have its length=", header.length,
+                   " size_bytes=", bytes.size());
   }
   batch.bytes_ = bytes.substr(0, length + 4);
   std::string_view records = batch.bytes_.substr(kKvBatchHeaderBytes);
@@ -74,18 +79,22 @@ Result<KvBatchView> KvBatchView::Parse(std::string_view bytes) {
     ASSIGN_OR_RAISE(const auto record, ParseRecord(&records));
     batch.records_.push_back(record);
   }
-  if (!records.empty()) return Corrupt("kv batch has bytes after its last record size_bytes=", records.size());
+  if (!records.empty())
+    return Corrupt("kv batch has bytes after its last record size_bytes=", records.size());
   return batch;
 }
 
-bool KvBatchView::CrcMatches() const { return Crc32c(bytes_.substr(KvAt::kSchemaId)) == header_.crc; }
+bool KvBatchView::CrcMatches() const {
+  return Crc32c(bytes_.substr(KvAt::kSchemaId)) == header_.crc;
+}
 
 std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_sequence,
                          std::span<const KvRecord> records) {
   std::string batch(kKvBatchHeaderBytes, '\0');
   for (const KvRecord& record : records) {
     CHECK(!record.row || !record.row->empty());  // An empty row would read as a delete.
-    const size_t size = VarintBytes(record.key.size()) + record.key.size() + (record.row ? record.row->size() : 0);
+    const size_t size =
+        VarintBytes(record.key.size()) + record.key.size() + (record.row ? record.row->size() : 0);
     AppendLe(&batch, static_cast<int32_t>(size));
     AppendVarint(&batch, record.key.size());
     batch += record.key;
@@ -128,11 +137,13 @@ std::string BuildValueBatch(std::span<const std::string> values) {
 
 Result<std::vector<StoredValue>> ParseValueBatch(std::string_view bytes) {
   std::string_view batch;
-  if (!TakeBlock(&bytes, &batch) || batch.size() < kValueBatchHeaderBytes - 4) return Corrupt("value batch ends early");
+  if (!TakeBlock(&bytes, &batch) || batch.size() < kValueBatchHeaderBytes - 4)
+    return Corrupt("value batch ends early");
   if (batch[0] != 0) return Corrupt("value batch of unknown magic=", static_cast<int>(batch[0]));
   const auto count = LoadLe<int32_t>(batch.data() + 1);
   batch.remove_prefix(5);
-  if (count < 0 || static_cast<size_t>(count) > batch.size() / 6) return Corrupt("value batch cannot hold count=", count);
+  if (count < 0 || static_cast<size_t>(count) > batch.size() / 6)
+    return Corrupt("value batch cannot hold count=", count);
   std::vector<StoredValue> values;
   values.reserve(count);
   for (int32_t i = 0; i < count; ++i) {
@@ -141,7 +152,8 @@ Result<std::vector<StoredValue>> ParseValueBatch(std::string_view bytes) {
     ASSIGN_OR_RAISE(const auto stored, ParseStoredValue(value));
     values.push_back(stored);
   }
-  if (!batch.empty()) return Corrupt("value batch has bytes after its last record size_bytes=", batch.size());
+  if (!batch.empty())
+    return Corrupt("value batch has bytes after its last record size_bytes=", batch.size());
   return values;
 }
 

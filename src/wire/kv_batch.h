@@ -35,7 +35,8 @@ struct KvRecord {
 class KvBatchView {
  public:
   /// Read the batch at the front of `bytes`, which may be longer. The CRC is not checked here.
-  /// Errors: kCorruptRecord when the bytes end early, the magic is unknown or the records do not fill the batch.
+  /// Errors: kCorruptRecord when the bytes end early, the magic is unknown or the records do not
+  /// fill the batch.
   static Result<KvBatchView> Parse(std::string_view bytes);
 
   bool CrcMatches() const;
@@ -52,7 +53,8 @@ class KvBatchView {
 std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_sequence,
                          std::span<const KvRecord> records);
 
-/// One value as stored and as lookups answer it: int16 little-endian schema id, then the row. Lifetime: views.
+/// One value as stored and as lookups answer it: int16 little-endian schema id, then the row.
+/// Lifetime: views.
 struct StoredValue {
   int16_t schema_id = 0;
   std::string_view row;
@@ -61,7 +63,8 @@ struct StoredValue {
 Result<StoredValue> ParseStoredValue(std::string_view value);
 std::string BuildStoredValue(int16_t schema_id, std::string_view row);
 
-/// A value batch (LIMIT_SCAN on primary-key tables, SCAN_KV). Format: reference 5.2. `values` are stored values.
+/// A value batch (LIMIT_SCAN on primary-key tables, SCAN_KV). Format: reference 5.2. `values` are
+/// stored values.
 std::string BuildValueBatch(std::span<const std::string> values);
 /// Errors: kCorruptRecord.
 Result<std::vector<StoredValue>> ParseValueBatch(std::string_view bytes);

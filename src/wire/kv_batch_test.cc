@@ -15,7 +15,8 @@ using internal::RandomDamage;
 // KV batches that pyfluss 1.0.0 wrote: 1000 upserts of ids 0 to 499 over two buckets.
 std::vector<std::string> RecordedBatches() {
   const std::string frame = internal::ReadTestData("session/19_put_kv.request");
-  const auto request = ParsePutKv(std::string_view(frame).substr(kFrameLengthBytes + kRequestHeaderBytes));
+  const auto request =
+      ParsePutKv(std::string_view(frame).substr(kFrameLengthBytes + kRequestHeaderBytes));
   std::vector<std::string> batches;
   for (const auto& bucket : request->buckets) batches.emplace_back(bucket.records);
   return batches;
@@ -36,7 +37,8 @@ TEST(KvBatchTest, RecordedBatchesEncodeBack) {
 }
 
 TEST(KvBatchTest, RecordWithoutRowIsADelete) {
-  const std::vector<KvRecord> records = {{"key", "row"}, {"gone", std::nullopt}, {std::string_view("\0", 1), "x"}};
+  const std::vector<KvRecord> records = {
+      {"key", "row"}, {"gone", std::nullopt}, {std::string_view("\0", 1), "x"}};
   const std::string bytes = BuildKvBatch(7, 42, 9, records);
   const std::string followed = bytes + "next batch";
   ASSERT_OK_AND_ASSIGN(const auto batch, KvBatchView::Parse(followed));
@@ -56,8 +58,9 @@ TEST(KvBatchTest, EmptyBatchIsOnlyAHeader) {
 
 TEST(KvBatchTest, RefusesEveryCut) {
   const std::string bytes = RecordedBatches()[0].substr(0);
-  EveryCut(std::string_view(bytes).substr(0, 3000),
-           [](std::string_view cut) { EXPECT_CODE(ErrorCode::kCorruptRecord, KvBatchView::Parse(cut)); });
+  EveryCut(std::string_view(bytes).substr(0, 3000), [](std::string_view cut) {
+    EXPECT_CODE(ErrorCode::kCorruptRecord, KvBatchView::Parse(cut));
+  });
 }
 
 TEST(KvBatchTest, EveryFlippedBitShows) {
@@ -77,7 +80,8 @@ TEST(KvBatchTest, AnyDamageStaysInside) {
       const auto batch = KvBatchView::Parse(damaged);
       if (!batch.ok()) return;
       size_t key_bytes = 0;
-      for (const auto& record : batch->records()) key_bytes += record.key.size() + (record.row ? record.row->size() : 0);
+      for (const auto& record : batch->records())
+        key_bytes += record.key.size() + (record.row ? record.row->size() : 0);
       EXPECT_LE(key_bytes, damaged.size());
     });
   }
@@ -103,7 +107,15 @@ TEST(KvBatchTest, RefusesLyingNumbers) {
 TEST(ValueBatchTest, RoundTrip) {
   const std::vector<std::string> values = {BuildStoredValue(1, "row"), BuildStoredValue(-2, "")};
   const std::string bytes = BuildValueBatch(values);
-  EXPECT_EQ(ToHex(bytes), "14000000" "00" "02000000" "05000000" "0100" "726f77" "02000000" "feff");
+  EXPECT_EQ(ToHex(bytes),
+            "14000000"
+            "00"
+            "02000000"
+            "05000000"
+            "0100"
+            "726f77"
+            "02000000"
+            "feff");
   ASSERT_OK_AND_ASSIGN(const auto parsed, ParseValueBatch(bytes));
   ASSERT_EQ(parsed.size(), 2u);
   EXPECT_EQ(parsed[0].schema_id, 1);
@@ -114,9 +126,13 @@ TEST(ValueBatchTest, RoundTrip) {
 }
 
 TEST(ValueBatchTest, RefusesDamage) {
-  const std::string bytes = BuildValueBatch(std::vector<std::string>{BuildStoredValue(1, "row"), BuildStoredValue(1, "")});
-  EveryCut(bytes, [](std::string_view cut) { EXPECT_CODE(ErrorCode::kCorruptRecord, ParseValueBatch(cut)); });
-  RandomDamage(bytes, 3000, [](std::string_view damaged) { ParseValueBatch(damaged).status().ok(); });
+  const std::string bytes = BuildValueBatch(
+      std::vector<std::string>{BuildStoredValue(1, "row"), BuildStoredValue(1, "")});
+  EveryCut(bytes, [](std::string_view cut) {
+    EXPECT_CODE(ErrorCode::kCorruptRecord, ParseValueBatch(cut));
+  });
+  RandomDamage(bytes, 3000,
+               [](std::string_view damaged) { ParseValueBatch(damaged).status().ok(); });
   EXPECT_CODE(ErrorCode::kCorruptRecord, ParseStoredValue("x"));
 }
 

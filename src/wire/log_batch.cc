@@ -11,9 +11,9 @@ namespace sluice::wire {
 namespace {
 
 // Where the fields lie (reference 4.1). Up to batch_sequence and record_count both magics agree.
-constexpr size_t kLengthAt = 8, kMagicAt = 12, kTimestampAt = 13, kCrcAt = 21, kSchemaIdAt = 25, kAttributesAt = 27,
-                 kLastOffsetDeltaAt = 28, kWriterIdAt = 32, kSequenceAt = 40, kRecordCountAt = 44,
-                 kStatisticsLengthAt = 48;
+constexpr size_t kLengthAt = 8, kMagicAt = 12, kTimestampAt = 13, kCrcAt = 21, kSchemaIdAt = 25,
+                 kAttributesAt = 27, kLastOffsetDeltaAt = 28, kWriterIdAt = 32, kSequenceAt = 40,
+                 kRecordCountAt = 44, kStatisticsLengthAt = 48;
 static_assert(kRecordCountAt + 4 == kLogBatchHeaderBytes);
 static_assert(kStatisticsLengthAt + 4 == kLogBatchHeaderBytesMax);
 
@@ -27,8 +27,8 @@ Status CheckHeader(const LogBatchHeader& header) {
     return Corrupt("log batch has an impossible record count record_count=", header.record_count,
                    " last_offset_delta=", header.last_offset_delta);
   }
-  if (header.statistics_length < 0 ||
-      static_cast<uint64_t>(header.statistics_length) > header.size_bytes() - header.header_bytes()) {
+  if (header.statistics_length < 0 || static_cast<uint64_t>(header.statistics_length) >
+                                          header.size_bytes() - header.header_bytes()) {
     return Corrupt("log batch statistics do not fit statistics_length=", header.statistics_length);
   }
   return Status::OK();
@@ -38,7 +38,9 @@ uint32_t BatchCrc(std::string_view batch) { return Crc32c(batch.substr(kSchemaId
 
 }  // namespace
 
-size_t LogBatchHeader::header_bytes() const { return magic == 0 ? kLogBatchHeaderBytes : kLogBatchHeaderBytesMax; }
+size_t LogBatchHeader::header_bytes() const {
+  return magic == 0 ? kLogBatchHeaderBytes : kLogBatchHeaderBytesMax;
+}
 
 Result<LogBatchHeader> ParseLogBatchHeader(std::string_view bytes) {
   if (bytes.size() < kLogBatchHeaderBytes) {
@@ -75,12 +77,14 @@ Result<LogBatchView> LogBatchView::Parse(std::string_view bytes) {
     return Corrupt("log batch ends early length=", header.length, " size_bytes=", bytes.size());
   }
   const LogBatchView batch(header, bytes.substr(0, header.size_bytes()));
-  const size_t after_header = batch.bytes_.size() - header.header_bytes() - header.statistics_length;
+  const size_t after_header =
+      batch.bytes_.size() - header.header_bytes() - header.statistics_length;
   if (!header.append_only() && static_cast<size_t>(header.record_count) > after_header) {
     return Corrupt("log batch ends inside its change types record_count=", header.record_count);
   }
   const auto known = [](char type) { return static_cast<uint8_t>(type) <= kLastChangeType; };
-  if (!std::ranges::all_of(batch.change_types(), known)) return Corrupt("log batch has an unknown change type");
+  if (!std::ranges::all_of(batch.change_types(), known))
+    return Corrupt("log batch has an unknown change type");
   return batch;
 }
 
@@ -102,7 +106,8 @@ std::string_view LogBatchView::body() const {
 Result<std::optional<LogBatchView>> LogBatchIterator::Next() {
   if (rest_.size() < kLogBatchLengthBytes) return std::nullopt;
   const auto length = LoadLe<int32_t>(rest_.data() + kLengthAt);
-  if (length >= 0 && static_cast<uint64_t>(length) + kLogBatchLengthBytes > rest_.size()) return std::nullopt;
+  if (length >= 0 && static_cast<uint64_t>(length) + kLogBatchLengthBytes > rest_.size())
+    return std::nullopt;
   ASSIGN_OR_RAISE(const auto batch, LogBatchView::Parse(rest_));
   rest_.remove_prefix(batch.bytes().size());
   return batch;

@@ -6,7 +6,8 @@
 
 namespace sluice::wire::internal {
 
-/// Header of a new batch of magic 0; the caller appends change types and body, then calls FinishLogBatch.
+/// Header of a new batch of magic 0; the caller appends change types and body, then calls
+/// FinishLogBatch.
 std::string StartLogBatch(const LogBatchOptions& options, bool append_only, int32_t record_count);
 /// Fill in length and CRC.
 void FinishLogBatch(std::string* batch);

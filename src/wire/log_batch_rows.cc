@@ -45,13 +45,15 @@ Result<arrow::ipc::IpcWriteOptions> WriteOptions(const LogBatchOptions& options)
   if (options.compression == ArrowCompression::kLz4Frame) {
     ASSIGN_OR_RAISE(ipc.codec, arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME));
   } else if (options.compression == ArrowCompression::kZstd) {
-    ASSIGN_OR_RAISE(ipc.codec, arrow::util::Codec::Create(arrow::Compression::ZSTD, options.zstd_level));
+    ASSIGN_OR_RAISE(ipc.codec,
+                    arrow::util::Codec::Create(arrow::Compression::ZSTD, options.zstd_level));
   }
   return ipc;
 }
 
 // What Arrow's reader trusts: the number of nodes and buffers, and the unpacked sizes.
-Status CheckColumns(const internal::ArrowMessage& message, std::string_view body, const arrow::Schema& schema) {
+Status CheckColumns(const internal::ArrowMessage& message, std::string_view body,
+                    const arrow::Schema& schema) {
   size_t nodes = 0, buffers = 0;
   for (const auto& field : schema.fields()) {
     ASSIGN_OR_RAISE(const auto layout, internal::LayoutOf(*field->type()));
@@ -93,22 +95,26 @@ Result<Message> CheckedMessage(const LogBatchView& batch, const arrow::Schema& s
   ASSIGN_OR_RAISE(auto metadata, internal::ParseArrowHead(bytes.substr(0, head_bytes)));
   ARROW_RETURN_NOT_OK(CheckColumns(metadata, bytes.substr(head_bytes), schema));
   if (metadata.row_count != batch.header().record_count) {
-    return Corrupt("log batch has another row count than its header row_count=", metadata.row_count);
+    return Corrupt("log batch has another row count than its header row_count=",
+                   metadata.row_count);
   }
   return Message{head_bytes, std::move(metadata)};
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(std::string_view head, std::string_view body,
                                                      const std::shared_ptr<arrow::Schema>& schema) {
-  const auto metadata = arrow::Buffer::FromString(std::string(head.substr(internal::kArrowPrefixBytes)));
+  const auto metadata =
+      arrow::Buffer::FromString(std::string(head.substr(internal::kArrowPrefixBytes)));
   // Copied once: raw buffers of the result point into it, and it must be aligned.
-  ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> owned, arrow::AllocateBuffer(static_cast<int64_t>(body.size())));
+  ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> owned,
+                  arrow::AllocateBuffer(static_cast<int64_t>(body.size())));
   if (!body.empty()) std::memcpy(owned->mutable_data(), body.data(), body.size());
   ASSIGN_OR_RAISE(const auto message, arrow::ipc::Message::Open(metadata, owned));
   auto options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = false;
   arrow::ipc::DictionaryMemo no_dictionaries;
-  ASSIGN_OR_RAISE(auto rows, arrow::ipc::ReadRecordBatch(*message, schema, &no_dictionaries, options));
+  ASSIGN_OR_RAISE(auto rows,
+                  arrow::ipc::ReadRecordBatch(*message, schema, &no_dictionaries, options));
   // Offsets inside columns come from outside too.
   ARROW_RETURN_NOT_OK(rows->ValidateFull());
   return rows;
@@ -120,14 +126,15 @@ Result<std::string> BuildLogBatch(const LogBatchOptions& options, const arrow::R
                                   std::span<const ChangeType> changes) {
   CHECK(rows.num_rows() > 0 && rows.num_rows() <= INT32_MAX);
   CHECK(changes.empty() || changes.size() == static_cast<size_t>(rows.num_rows()));
-  std::string batch = internal::StartLogBatch(options, changes.empty(), static_cast<int32_t>(rows.num_rows()));
+  std::string batch =
+      internal::StartLogBatch(options, changes.empty(), static_cast<int32_t>(rows.num_rows()));
   batch.append(reinterpret_cast<const char*>(changes.data()), changes.size());
   ASSIGN_OR_RAISE(const auto ipc, WriteOptions(options));
   StringOutput out(&batch);
   int32_t metadata_length = 0;
   int64_t body_length = 0;
-  ARROW_RETURN_NOT_OK(
-      arrow::ipc::WriteRecordBatch(rows, /*buffer_start_offset=*/0, &out, &metadata_length, &body_length, ipc));
+  ARROW_RETURN_NOT_OK(arrow::ipc::WriteRecordBatch(rows, /*buffer_start_offset=*/0, &out,
+                                                   &metadata_length, &body_length, ipc));
   if (batch.size() > INT32_MAX) {
     return Error(ErrorCode::kRecordTooLarge, "log batch is too large size_bytes=", batch.size());
   }
@@ -135,8 +142,8 @@ Result<std::string> BuildLogBatch(const LogBatchOptions& options, const arrow::R
   return batch;
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(const LogBatchView& batch,
-                                                       const std::shared_ptr<arrow::Schema>& schema) {
+Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(
+    const LogBatchView& batch, const std::shared_ptr<arrow::Schema>& schema) {
   if (batch.header().record_count == 0) return arrow::RecordBatch::MakeEmpty(schema);
   const std::string_view bytes = batch.body();
   ASSIGN_OR_RAISE(const auto message, CheckedMessage(batch, *schema));

@@ -24,15 +24,18 @@ using internal::SampleSchema;
 const std::vector<ChangeType> kSampleChanges = {ChangeType::kInsert, ChangeType::kUpdateBefore,
                                                 ChangeType::kUpdateAfter, ChangeType::kDelete};
 
-// The batch of 1000 rows that pyfluss 1.0.0 wrote, as sent and as a Java 0.9.1 server answered it later.
+// The batch of 1000 rows that pyfluss 1.0.0 wrote, as sent and as a Java 0.9.1 server answered it
+// later.
 std::string RecordedProduced() {
   const std::string frame = ReadTestData("session/12_produce_log.request");
-  const auto request = ParseProduceLog(std::string_view(frame).substr(kFrameLengthBytes + kRequestHeaderBytes));
+  const auto request =
+      ParseProduceLog(std::string_view(frame).substr(kFrameLengthBytes + kRequestHeaderBytes));
   return std::string(request->buckets[0].records);
 }
 std::string RecordedFetched() {
   const std::string frame = ReadTestData("session/16_fetch_log.reply");
-  const auto tables = ParseFetchResponse(std::string_view(frame).substr(kFrameLengthBytes + kResponseHeaderBytes));
+  const auto tables =
+      ParseFetchResponse(std::string_view(frame).substr(kFrameLengthBytes + kResponseHeaderBytes));
   return std::string(tables->at(0).buckets[0].records);
 }
 
@@ -57,7 +60,8 @@ TEST(LogBatchTest, ReadsWhatPyflussWrote) {
   EXPECT_EQ(batch.header().schema_id, 1);
   EXPECT_EQ(batch.header().batch_sequence, 0);
   EXPECT_TRUE(batch.change_types().empty());
-  const auto schema = arrow::schema({arrow::field("id", arrow::int32()), arrow::field("name", arrow::utf8())});
+  const auto schema =
+      arrow::schema({arrow::field("id", arrow::int32()), arrow::field("name", arrow::utf8())});
   ASSERT_OK_AND_ASSIGN(const auto rows, DecodeRows(batch, schema));
   ASSERT_EQ(rows->num_rows(), 1000);
   const auto& ids = static_cast<const arrow::Int32Array&>(*rows->column(0));
@@ -93,7 +97,8 @@ class CompressionTest : public testing::TestWithParam<ArrowCompression> {};
 TEST_P(CompressionTest, RowsOfEveryTypeComeBack) {
   const auto rows = SampleRows();
   for (const bool append_only : {true, false}) {
-    const LogBatchOptions options{.schema_id = 3, .writer_id = 77, .batch_sequence = 5, .compression = GetParam()};
+    const LogBatchOptions options{
+        .schema_id = 3, .writer_id = 77, .batch_sequence = 5, .compression = GetParam()};
     const auto changes = append_only ? std::vector<ChangeType>() : kSampleChanges;
     ASSERT_OK_AND_ASSIGN(const auto bytes, BuildLogBatch(options, *rows, changes));
     ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(bytes));
@@ -117,11 +122,13 @@ TEST_P(CompressionTest, SlicedRowsCarryOnlyTheirBytes) {
 
 // The message says which codec it has, and starts with the marker and a padded length.
 TEST_P(CompressionTest, BodyIsOneEncapsulatedMessageWithoutSchema) {
-  ASSERT_OK_AND_ASSIGN(const auto bytes, BuildLogBatch({.compression = GetParam()}, *SampleRows(), {}));
+  ASSERT_OK_AND_ASSIGN(const auto bytes,
+                       BuildLogBatch({.compression = GetParam()}, *SampleRows(), {}));
   ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(bytes));
   ASSERT_OK_AND_ASSIGN(const auto head_bytes, internal::ArrowHeadBytes(batch.body()));
   EXPECT_EQ(head_bytes % 8, 0u);
-  ASSERT_OK_AND_ASSIGN(const auto message, internal::ParseArrowHead(batch.body().substr(0, head_bytes)));
+  ASSERT_OK_AND_ASSIGN(const auto message,
+                       internal::ParseArrowHead(batch.body().substr(0, head_bytes)));
   EXPECT_EQ(head_bytes + message.body_bytes, batch.body().size());
   EXPECT_EQ(message.row_count, 4);
   const std::optional<int8_t> codecs[] = {std::nullopt, 0, 1};
@@ -129,10 +136,12 @@ TEST_P(CompressionTest, BodyIsOneEncapsulatedMessageWithoutSchema) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, CompressionTest,
-                         testing::Values(ArrowCompression::kNone, ArrowCompression::kLz4Frame, ArrowCompression::kZstd));
+                         testing::Values(ArrowCompression::kNone, ArrowCompression::kLz4Frame,
+                                         ArrowCompression::kZstd));
 
 TEST(LogBatchTest, EmptyBatchTakesOneOffset) {
-  std::string bytes = BuildEmptyLogBatch({.schema_id = 2, .writer_id = 9, .batch_sequence = 4}, /*append_only=*/false);
+  std::string bytes = BuildEmptyLogBatch({.schema_id = 2, .writer_id = 9, .batch_sequence = 4},
+                                         /*append_only=*/false);
   EXPECT_EQ(bytes.size(), kLogBatchHeaderBytes);
   StampBatch(bytes.data(), 10, 1);
   ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(bytes));
@@ -160,7 +169,8 @@ TEST(LogBatchTest, StatisticsOfMagic1AreSkipped) {
 TEST(LogBatchTest, IteratorWalksBatchesAndIgnoresAFragment) {
   ASSERT_OK_AND_ASSIGN(const std::string first, BuildLogBatch({.schema_id = 1}, *SampleRows(), {}));
   const std::string second = BuildEmptyLogBatch({.schema_id = 2}, true);
-  for (const size_t fragment : {size_t{0}, size_t{1}, size_t{11}, size_t{12}, size_t{47}, first.size() - 1}) {
+  for (const size_t fragment :
+       {size_t{0}, size_t{1}, size_t{11}, size_t{12}, size_t{47}, first.size() - 1}) {
     const ExactBytes records(first + second + first.substr(0, fragment));
     LogBatchIterator batches(records.view());
     std::vector<int> schema_ids;
@@ -187,7 +197,9 @@ TEST(LogBatchTest, IteratorStopsAtABadBatch) {
 
 TEST(LogBatchTest, RefusesEveryCut) {
   const std::string bytes = RecordedProduced();
-  EveryCut(bytes, [](std::string_view cut) { EXPECT_CODE(ErrorCode::kCorruptRecord, LogBatchView::Parse(cut)); });
+  EveryCut(bytes, [](std::string_view cut) {
+    EXPECT_CODE(ErrorCode::kCorruptRecord, LogBatchView::Parse(cut));
+  });
 }
 
 TEST(LogBatchTest, EveryFlippedBitInsideTheCrcShows) {
@@ -247,7 +259,8 @@ TEST(CheckRowsTest, SeesShapeAndNullsWithoutDecoding) {
   const auto schema = SampleSchema();
   EXPECT_OK(CheckRows(batch, *schema));
   EXPECT_CODE(ErrorCode::kCorruptRecord, CheckRows(batch, *arrow::schema({schema->field(0)})));
-  ASSERT_OK_AND_ASSIGN(const auto strict, schema->SetField(7, schema->field(7)->WithNullable(false)));
+  ASSERT_OK_AND_ASSIGN(const auto strict,
+                       schema->SetField(7, schema->field(7)->WithNullable(false)));
   const Status refused = CheckRows(batch, *strict);
   EXPECT_CODE(ErrorCode::kInvalidTable, refused);
   EXPECT_THAT(refused.message(), testing::HasSubstr("column=string"));
@@ -262,7 +275,8 @@ TEST(DecodeRowsTest, RefusesHugeUnpackedLengths) {
   ASSERT_OK_AND_ASSIGN(const std::string good, BuildLogBatch({}, *SampleRows(), {}));
   ASSERT_OK_AND_ASSIGN(const auto view, LogBatchView::Parse(good));
   ASSERT_OK_AND_ASSIGN(const auto head_bytes, internal::ArrowHeadBytes(view.body()));
-  for (const int64_t claim : {int64_t{1} << 62, INT64_MAX, INT64_MIN, int64_t{-2}, (int64_t{1} << 30) + 1}) {
+  for (const int64_t claim :
+       {int64_t{1} << 62, INT64_MAX, INT64_MIN, int64_t{-2}, (int64_t{1} << 30) + 1}) {
     std::string bytes = good;
     StoreLe(&bytes[kLogBatchHeaderBytes + head_bytes], claim);
     ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(bytes));
@@ -272,8 +286,10 @@ TEST(DecodeRowsTest, RefusesHugeUnpackedLengths) {
 
 // Whatever the damage, the rows are refused or can be read whole.
 TEST(DecodeRowsTest, AnyDamageStaysInside) {
-  for (const auto compression : {ArrowCompression::kNone, ArrowCompression::kLz4Frame, ArrowCompression::kZstd}) {
-    ASSERT_OK_AND_ASSIGN(const auto bytes, BuildLogBatch({.compression = compression}, *SampleRows(), kSampleChanges));
+  for (const auto compression :
+       {ArrowCompression::kNone, ArrowCompression::kLz4Frame, ArrowCompression::kZstd}) {
+    ASSERT_OK_AND_ASSIGN(const auto bytes, BuildLogBatch({.compression = compression},
+                                                         *SampleRows(), kSampleChanges));
     const auto use = [](std::string_view damaged) {
       const auto batch = LogBatchView::Parse(damaged);
       if (!batch.ok()) return;

@@ -30,22 +30,26 @@ void AddRange(ProjectedBatch* out, uint64_t position_bytes, uint64_t size_bytes)
 
 }  // namespace
 
-Result<BatchProjector> BatchProjector::Make(const arrow::Schema& schema, std::span<const int32_t> positions) {
-  if (positions.empty()) return Error(ErrorCode::kInvalidColumnProjection, "projection has no columns");
+Result<BatchProjector> BatchProjector::Make(const arrow::Schema& schema,
+                                            std::span<const int32_t> positions) {
+  if (positions.empty())
+    return Error(ErrorCode::kInvalidColumnProjection, "projection has no columns");
   BatchProjector projector;
   size_t wanted = 0;
   for (int32_t column = 0; column < schema.num_fields(); ++column) {
     ASSIGN_OR_RAISE(const auto layout, internal::LayoutOf(*schema.field(column)->type()));
     if (wanted < positions.size() && positions[wanted] == column) {
-      projector.kept_.push_back({projector.node_count_, layout.nodes, projector.buffer_count_, layout.buffers});
+      projector.kept_.push_back(
+          {projector.node_count_, layout.nodes, projector.buffer_count_, layout.buffers});
       ++wanted;
     }
     projector.node_count_ += layout.nodes;
     projector.buffer_count_ += layout.buffers;
   }
   if (wanted < positions.size()) {
-    return Error(ErrorCode::kInvalidColumnProjection, "projection is not ascending or outside the schema position=",
-                 positions[wanted], " columns=", schema.num_fields());
+    return Error(ErrorCode::kInvalidColumnProjection,
+                 "projection is not ascending or outside the schema position=", positions[wanted],
+                 " columns=", schema.num_fields());
   }
   return projector;
 }
@@ -61,24 +65,28 @@ Result<uint64_t> BatchProjector::FrontBytes(std::string_view front) {
     ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(front.substr(body_at)));
     needed = body_at + head_bytes;
   }
-  if (needed > header.size_bytes()) return Corrupt("log batch ends inside its arrow metadata length=", header.length);
+  if (needed > header.size_bytes())
+    return Corrupt("log batch ends inside its arrow metadata length=", header.length);
   return needed;
 }
 
 Result<ProjectedBatch> BatchProjector::Project(std::string_view front) const {
   ASSIGN_OR_RAISE(const uint64_t front_bytes, FrontBytes(front));
-  if (front_bytes > front.size()) return Corrupt("front of the log batch is cut size_bytes=", front.size());
+  if (front_bytes > front.size())
+    return Corrupt("front of the log batch is cut size_bytes=", front.size());
   ASSIGN_OR_RAISE(const auto header, ParseLogBatchHeader(front));
   ProjectedBatch out;
   out.head = front.substr(0, header.header_bytes());
   if (header.magic == 1) internal::ClearStatisticsLength(out.head.data());
-  if (header.record_count > 0) ARROW_RETURN_NOT_OK(ProjectBody(header, front.substr(0, front_bytes), &out));
+  if (header.record_count > 0)
+    ARROW_RETURN_NOT_OK(ProjectBody(header, front.substr(0, front_bytes), &out));
   out.size_bytes += out.head.size();
   internal::SetLogBatchLength(out.head.data(), out.size_bytes);
   return out;
 }
 
-Status BatchProjector::ProjectBody(const LogBatchHeader& header, std::string_view front, ProjectedBatch* out) const {
+Status BatchProjector::ProjectBody(const LogBatchHeader& header, std::string_view front,
+                                   ProjectedBatch* out) const {
   const uint64_t body_at = BodyAt(header);
   const uint64_t columns_at = front.size();
   ASSIGN_OR_RAISE(const auto message, internal::ParseArrowHead(front.substr(body_at)));
@@ -99,8 +107,10 @@ Status BatchProjector::ProjectBody(const LogBatchHeader& header, std::string_vie
     for (size_t i = column.first_buffer; i < column.first_buffer + column.buffer_count; ++i) {
       // A buffer goes with the padding behind it, up to where the next one begins.
       const auto& buffer = message.buffers[i];
-      const int64_t end = i + 1 < message.buffers.size() ? message.buffers[i + 1].offset_bytes : message.body_bytes;
-      if (end < buffer.offset_bytes + buffer.size_bytes) return Corrupt("log batch has buffers out of order");
+      const int64_t end =
+          i + 1 < message.buffers.size() ? message.buffers[i + 1].offset_bytes : message.body_bytes;
+      if (end < buffer.offset_bytes + buffer.size_bytes)
+        return Corrupt("log batch has buffers out of order");
       kept.buffers.push_back({kept.body_bytes, buffer.size_bytes});
       kept.body_bytes += end - buffer.offset_bytes;
       AddRange(out, columns_at + buffer.offset_bytes, end - buffer.offset_bytes);
@@ -114,11 +124,13 @@ Status BatchProjector::ProjectBody(const LogBatchHeader& header, std::string_vie
 
 Result<std::string> BatchProjector::ProjectInMemory(std::string_view batch) const {
   ASSIGN_OR_RAISE(const auto header, ParseLogBatchHeader(batch));
-  if (header.size_bytes() > batch.size()) return Corrupt("log batch ends early length=", header.length);
+  if (header.size_bytes() > batch.size())
+    return Corrupt("log batch ends early length=", header.length);
   ASSIGN_OR_RAISE(auto projected, Project(batch));
   std::string out = std::move(projected.head);
   out.reserve(projected.size_bytes);
-  for (const auto& range : projected.ranges) out += batch.substr(range.position_bytes, range.size_bytes);
+  for (const auto& range : projected.ranges)
+    out += batch.substr(range.position_bytes, range.size_bytes);
   return out;
 }
 

@@ -24,7 +24,8 @@ std::shared_ptr<arrow::Schema> Chosen(const std::vector<int32_t>& positions) {
 
 std::string SampleBatch(ArrowCompression compression, bool append_only = true) {
   const std::vector<ChangeType> changes(append_only ? 0 : 4, ChangeType::kUpdateAfter);
-  const LogBatchOptions options{.schema_id = 2, .writer_id = 5, .batch_sequence = 6, .compression = compression};
+  const LogBatchOptions options{
+      .schema_id = 2, .writer_id = 5, .batch_sequence = 6, .compression = compression};
   std::string bytes = BuildLogBatch(options, *SampleRows(), changes).ValueOrDie();
   StampBatch(bytes.data(), 100, 1234);
   return bytes;
@@ -32,7 +33,8 @@ std::string SampleBatch(ArrowCompression compression, bool append_only = true) {
 
 class ProjectionCodecTest : public testing::TestWithParam<ArrowCompression> {};
 
-// Every single column, and pairs of neighbours and strangers, decode to what the full batch has there.
+// Every single column, and pairs of neighbours and strangers, decode to what the full batch has
+// there.
 TEST_P(ProjectionCodecTest, EveryChoiceOfColumnsDecodes) {
   const int columns = SampleSchema()->num_fields();
   std::vector<std::vector<int32_t>> choices;
@@ -51,7 +53,8 @@ TEST_P(ProjectionCodecTest, EveryChoiceOfColumnsDecodes) {
       ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(projected));
       EXPECT_EQ(batch.bytes().size(), projected.size());
       ASSERT_OK_AND_ASSIGN(const auto rows, DecodeRows(batch, Chosen(positions)));
-      ASSERT_OK_AND_ASSIGN(const auto expected, SampleRows()->SelectColumns({positions.begin(), positions.end()}));
+      ASSERT_OK_AND_ASSIGN(const auto expected,
+                           SampleRows()->SelectColumns({positions.begin(), positions.end()}));
       EXPECT_TRUE(rows->Equals(*expected)) << "first column " << positions[0];
     }
   }
@@ -59,7 +62,8 @@ TEST_P(ProjectionCodecTest, EveryChoiceOfColumnsDecodes) {
 
 TEST_P(ProjectionCodecTest, KeepsTheHeaderAndTheStaleCrc) {
   const std::string bytes = SampleBatch(GetParam(), /*append_only=*/false);
-  ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{3}));
+  ASSERT_OK_AND_ASSIGN(const auto projector,
+                       BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{3}));
   ASSERT_OK_AND_ASSIGN(const auto projected, projector.ProjectInMemory(bytes));
   ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(projected));
   ASSERT_OK_AND_ASSIGN(const auto original, LogBatchView::Parse(bytes));
@@ -74,11 +78,14 @@ TEST_P(ProjectionCodecTest, KeepsTheHeaderAndTheStaleCrc) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, ProjectionCodecTest,
-                         testing::Values(ArrowCompression::kNone, ArrowCompression::kLz4Frame, ArrowCompression::kZstd));
+                         testing::Values(ArrowCompression::kNone, ArrowCompression::kLz4Frame,
+                                         ArrowCompression::kZstd));
 
 TEST(ProjectionTest, NeighboursAreOneRange) {
-  ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{3, 4, 6, 18}));
-  ASSERT_OK_AND_ASSIGN(const auto projected, projector.Project(SampleBatch(ArrowCompression::kNone)));
+  ASSERT_OK_AND_ASSIGN(const auto projector,
+                       BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{3, 4, 6, 18}));
+  ASSERT_OK_AND_ASSIGN(const auto projected,
+                       projector.Project(SampleBatch(ArrowCompression::kNone)));
   EXPECT_EQ(projected.ranges.size(), 3u);
   uint64_t bytes = projected.head.size();
   for (const auto& range : projected.ranges) bytes += range.size_bytes;
@@ -88,17 +95,20 @@ TEST(ProjectionTest, NeighboursAreOneRange) {
 // The reader of a file gives as much of the front as is asked for, however little it begins with.
 TEST(ProjectionTest, AsksForTheFrontInSteps) {
   const std::string bytes = SampleBatch(ArrowCompression::kZstd, /*append_only=*/false);
-  ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{7}));
+  ASSERT_OK_AND_ASSIGN(const auto projector,
+                       BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{7}));
   ASSERT_OK_AND_ASSIGN(const auto whole, projector.Project(bytes));
   for (const size_t start : {0, 13, 48, 60, 64, 200}) {
     size_t have = start;
     for (int steps = 0;; ++steps) {
       ASSERT_LE(steps, 4);
-      ASSERT_OK_AND_ASSIGN(const auto needed, BatchProjector::FrontBytes(ExactBytes(bytes.substr(0, have)).view()));
+      ASSERT_OK_AND_ASSIGN(const auto needed,
+                           BatchProjector::FrontBytes(ExactBytes(bytes.substr(0, have)).view()));
       if (needed <= have) break;
       have = needed;
     }
-    ASSERT_OK_AND_ASSIGN(const auto projected, projector.Project(ExactBytes(bytes.substr(0, have)).view()));
+    ASSERT_OK_AND_ASSIGN(const auto projected,
+                         projector.Project(ExactBytes(bytes.substr(0, have)).view()));
     EXPECT_EQ(projected.head, whole.head);
     EXPECT_EQ(projected.ranges, whole.ranges);
   }
@@ -111,7 +121,8 @@ TEST(ProjectionTest, StatisticsDropOut) {
   AppendLe<int32_t>(&magic1, 4);
   magic1 += "stat" + magic0.substr(kLogBatchHeaderBytes);
   internal::FinishLogBatch(&magic1);
-  ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{7, 16}));
+  ASSERT_OK_AND_ASSIGN(const auto projector,
+                       BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{7, 16}));
   ASSERT_OK_AND_ASSIGN(const auto projected, projector.ProjectInMemory(magic1));
   ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(projected));
   EXPECT_EQ(batch.header().magic, 1);
@@ -123,7 +134,8 @@ TEST(ProjectionTest, StatisticsDropOut) {
 
 TEST(ProjectionTest, EmptyBatchStaysAHeader) {
   const std::string bytes = BuildEmptyLogBatch({}, false);
-  ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{1}));
+  ASSERT_OK_AND_ASSIGN(const auto projector,
+                       BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{1}));
   ASSERT_OK_AND_ASSIGN(const auto needed, BatchProjector::FrontBytes(bytes));
   EXPECT_EQ(needed, kLogBatchHeaderBytes);
   ASSERT_OK_AND_ASSIGN(const auto projected, projector.ProjectInMemory(bytes));
@@ -133,12 +145,14 @@ TEST(ProjectionTest, EmptyBatchStaysAHeader) {
 TEST(ProjectionTest, RefusesPositionsOutOfOrderOrOutside) {
   for (const std::vector<int32_t>& positions :
        {std::vector<int32_t>{}, {1, 1}, {2, 1}, {-1}, {19}, {0, 19}, {INT32_MIN}, {0, INT32_MAX}}) {
-    EXPECT_CODE(ErrorCode::kInvalidColumnProjection, BatchProjector::Make(*SampleSchema(), positions));
+    EXPECT_CODE(ErrorCode::kInvalidColumnProjection,
+                BatchProjector::Make(*SampleSchema(), positions));
   }
 }
 
 TEST(ProjectionTest, RefusesBatchesOfAnotherSchema) {
-  ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*Chosen({0, 1}), std::vector<int32_t>{0}));
+  ASSERT_OK_AND_ASSIGN(const auto projector,
+                       BatchProjector::Make(*Chosen({0, 1}), std::vector<int32_t>{0}));
   EXPECT_CODE(ErrorCode::kCorruptRecord, projector.Project(SampleBatch(ArrowCompression::kNone)));
 }
 
@@ -147,8 +161,10 @@ TEST(ProjectionTest, RefusesBuffersThatLie) {
   const std::string bytes = SampleBatch(ArrowCompression::kNone);
   ASSERT_OK_AND_ASSIGN(const auto batch, LogBatchView::Parse(bytes));
   ASSERT_OK_AND_ASSIGN(const auto head_bytes, internal::ArrowHeadBytes(batch.body()));
-  ASSERT_OK_AND_ASSIGN(const auto good, internal::ParseArrowHead(batch.body().substr(0, head_bytes)));
-  ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{3}));
+  ASSERT_OK_AND_ASSIGN(const auto good,
+                       internal::ParseArrowHead(batch.body().substr(0, head_bytes)));
+  ASSERT_OK_AND_ASSIGN(const auto projector,
+                       BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{3}));
   const auto project = [&](const internal::ArrowMessage& message) {
     std::string changed = bytes.substr(0, kLogBatchHeaderBytes) + internal::BuildArrowHead(message);
     changed += batch.body().substr(head_bytes);
@@ -174,7 +190,8 @@ TEST(ProjectionTest, RefusesBuffersThatLie) {
 TEST(ProjectionTest, AnyDamageStaysInside) {
   for (const auto compression : {ArrowCompression::kNone, ArrowCompression::kZstd}) {
     const std::string bytes = SampleBatch(compression, /*append_only=*/false);
-    ASSERT_OK_AND_ASSIGN(const auto projector, BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{0, 7, 17}));
+    ASSERT_OK_AND_ASSIGN(const auto projector,
+                         BatchProjector::Make(*SampleSchema(), std::vector<int32_t>{0, 7, 17}));
     const auto use = [&](std::string_view damaged) {
       const auto projected = projector.Project(damaged);
       if (!projected.ok()) return;
@@ -186,7 +203,8 @@ TEST(ProjectionTest, AnyDamageStaysInside) {
       EXPECT_TRUE(!all.ok() || all->size() == projected->size_bytes);
     };
     RandomDamage(bytes, 5000, use);
-    for (size_t size = 0; size < bytes.size(); ++size) use(ExactBytes(bytes.substr(0, size)).view());
+    for (size_t size = 0; size < bytes.size(); ++size)
+      use(ExactBytes(bytes.substr(0, size)).view());
   }
 }
 
@@ -196,7 +214,8 @@ TEST(ArrowMessageTest, HeadRoundTrips) {
   message.body_bytes = 64;
   message.nodes = {{9, 1}, {9, 0}};
   message.buffers = {{0, 2}, {8, 36}, {48, 0}};
-  for (const std::optional<int8_t> codec : {std::optional<int8_t>(), std::optional<int8_t>(0), std::optional<int8_t>(1)}) {
+  for (const std::optional<int8_t> codec :
+       {std::optional<int8_t>(), std::optional<int8_t>(0), std::optional<int8_t>(1)}) {
     message.codec = codec;
     const std::string head = internal::BuildArrowHead(message);
     EXPECT_EQ(head.size() % 8, 0u);
@@ -209,7 +228,8 @@ TEST(ArrowMessageTest, HeadRoundTrips) {
     ASSERT_EQ(again.buffers.size(), 3u);
     EXPECT_EQ(again.buffers[1].offset_bytes, 8);
     EXPECT_EQ(again.buffers[1].size_bytes, 36);
-    internal::EveryCut(head, [](std::string_view cut) { EXPECT_FALSE(internal::ParseArrowHead(cut).ok()); });
+    internal::EveryCut(
+        head, [](std::string_view cut) { EXPECT_FALSE(internal::ParseArrowHead(cut).ok()); });
   }
 }
 

@@ -10,7 +10,8 @@ namespace sluice::wire::internal {
 enum WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 /// Walks the fields of one protobuf message without copying. Bytes fields are views.
-///   for (ProtoReader reader(message); reader.Next();) …; then ok() tells whether the message ended well.
+///   for (ProtoReader reader(message); reader.Next();) …; then ok() tells whether the message ended
+///   well.
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view message) : rest_(message) {}
@@ -19,13 +20,15 @@ class ProtoReader {
   bool Next() {
     if (rest_.empty() || !ok_) return false;
     uint64_t tag = 0;
-    ok_ = TakeVarint(&rest_, &tag) && tag >> 3 != 0 && tag >> 32 == 0 && TakeValue(static_cast<uint8_t>(tag & 7));
+    ok_ = TakeVarint(&rest_, &tag) && tag >> 3 != 0 && tag >> 32 == 0 &&
+          TakeValue(static_cast<uint8_t>(tag & 7));
     number_ = static_cast<uint32_t>(tag >> 3);
     return ok_;
   }
   bool ok() const { return ok_; }
 
-  /// A field that has another wire type than its definition counts as unknown, as in protobuf itself.
+  /// A field that has another wire type than its definition counts as unknown, as in protobuf
+  /// itself.
   bool IsVarint(uint32_t number) const { return number_ == number && type_ == kVarint; }
   bool IsBytes(uint32_t number) const { return number_ == number && type_ == kBytes; }
   int64_t AsInt64() const { return static_cast<int64_t>(varint_); }
@@ -36,14 +39,18 @@ class ProtoReader {
   bool TakeValue(uint8_t type) {
     type_ = type;
     switch (type) {
-      case kVarint: return TakeVarint(&rest_, &varint_);
-      case kFixed64: return TakeBytes(8);
-      case kFixed32: return TakeBytes(4);
+      case kVarint:
+        return TakeVarint(&rest_, &varint_);
+      case kFixed64:
+        return TakeBytes(8);
+      case kFixed32:
+        return TakeBytes(4);
       case kBytes: {
         uint64_t size = 0;
         return TakeVarint(&rest_, &size) && TakeBytes(size);
       }
-      default: return false;  // Groups: no message of the protocol has them.
+      default:
+        return false;  // Groups: no message of the protocol has them.
     }
   }
   bool TakeBytes(uint64_t size) {

@@ -10,8 +10,9 @@
 
 namespace sluice::wire {
 
-// The messages that carry record bytes in bulk, read and written without copying those bytes. They are the protobuf
-// messages ProduceLogRequest, PutKvRequest and FetchLogResponse; unknown fields are skipped.
+// The messages that carry record bytes in bulk, read and written without copying those bytes. They
+// are the protobuf messages ProduceLogRequest, PutKvRequest and FetchLogResponse; unknown fields
+// are skipped.
 
 /// Record bytes for one bucket. Lifetime: views the message that it was parsed from.
 struct BucketRecords {
@@ -50,8 +51,9 @@ class FetchResponseBuilder {
     int64_t high_watermark = 0;
     int64_t log_start_offset = 0;
     std::optional<int64_t> filtered_end_offset;
-    std::string remote_log_fetch_info;  ///< A serialized PbRemoteLogFetchInfo instead of records, empty = none.
-    io::Payload records;                ///< Always present in the reply unless there is remote info.
+    std::string remote_log_fetch_info;  ///< A serialized PbRemoteLogFetchInfo instead of records,
+                                        ///< empty = none.
+    io::Payload records;  ///< Always present in the reply unless there is remote info.
   };
   /// Entries that follow belong to this table.
   void BeginTable(int64_t table_id);

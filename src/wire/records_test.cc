@@ -15,10 +15,12 @@ using internal::RandomDamage;
 using internal::ReadTestData;
 
 std::string RequestBody(const std::string& name) {
-  return ReadTestData("session/" + name + ".request").substr(kFrameLengthBytes + kRequestHeaderBytes);
+  return ReadTestData("session/" + name + ".request")
+      .substr(kFrameLengthBytes + kRequestHeaderBytes);
 }
 std::string ReplyBody(const std::string& name) {
-  return ReadTestData("session/" + name + ".reply").substr(kFrameLengthBytes + kResponseHeaderBytes);
+  return ReadTestData("session/" + name + ".reply")
+      .substr(kFrameLengthBytes + kResponseHeaderBytes);
 }
 
 bool Within(std::string_view part, std::string_view whole) {
@@ -48,8 +50,10 @@ TEST(PutKvTest, RecordedRequestEncodesBack) {
 
 TEST(ProduceLogTest, AgreesWithProtobuf) {
   ProduceLogView request{.acks = 1, .table_id = 1L << 40, .timeout_ms = 7};
-  request.buckets = {{.partition_id = 5, .bucket_id = 0, .records = "abc"}, {.bucket_id = 300, .records = ""}};
-  ASSERT_OK_AND_ASSIGN(const auto message, ParseMessage<ProduceLogRequest>(BuildProduceLog(request)));
+  request.buckets = {{.partition_id = 5, .bucket_id = 0, .records = "abc"},
+                     {.bucket_id = 300, .records = ""}};
+  ASSERT_OK_AND_ASSIGN(const auto message,
+                       ParseMessage<ProduceLogRequest>(BuildProduceLog(request)));
   EXPECT_EQ(message.acks(), 1);
   EXPECT_EQ(message.table_id(), 1L << 40);
   ASSERT_EQ(message.buckets_req_size(), 2);
@@ -61,7 +65,8 @@ TEST(ProduceLogTest, AgreesWithProtobuf) {
 }
 
 TEST(PutKvTest, ReadsTargetColumnsPackedOrNot) {
-  PutKvView request{.acks = -1, .table_id = 2, .timeout_ms = 1, .target_columns = {0, 200, 3}, .agg_mode = 1};
+  PutKvView request{
+      .acks = -1, .table_id = 2, .timeout_ms = 1, .target_columns = {0, 200, 3}, .agg_mode = 1};
   request.buckets = {{.bucket_id = 4, .records = "r"}};
   const std::string packed = BuildPutKv(request);
   ASSERT_OK_AND_ASSIGN(const auto message, ParseMessage<PutKvRequest>(packed));
@@ -70,15 +75,22 @@ TEST(PutKvTest, ReadsTargetColumnsPackedOrNot) {
   EXPECT_EQ(again.target_columns, request.target_columns);
   EXPECT_EQ(again.agg_mode, 1);
   // Field 4 as plain varints, behind the other fields.
-  ASSERT_OK_AND_ASSIGN(const auto unpacked, ParsePutKv(BuildPutKv({.table_id = 2}) + "\x20\x07\x20\x09"));
+  ASSERT_OK_AND_ASSIGN(const auto unpacked,
+                       ParsePutKv(BuildPutKv({.table_id = 2}) + "\x20\x07\x20\x09"));
   EXPECT_EQ(unpacked.target_columns, (std::vector<int32_t>{7, 9}));
 }
 
-// What 1.0.0 adds: routing_bucket_count, field 5 of a bucket; original_partition_name, field 4 of the request.
+// What 1.0.0 adds: routing_bucket_count, field 5 of a bucket; original_partition_name, field 4 of
+// the request.
 TEST(ProduceLogTest, SkipsFieldsOfNewerClients) {
   std::string body = BuildProduceLog({.acks = 1, .table_id = 2, .timeout_ms = 3});
-  body += std::string("\x22\x07\x10\x01\x1a\x01z\x28\x0c", 9);         // A bucket with field 5.
-  body += std::string("\x32\x03" "abc\x39" "12345678\x45" "1234", 19);  // Fields 6, 7 (fixed64) and 8 (fixed32).
+  body += std::string("\x22\x07\x10\x01\x1a\x01z\x28\x0c", 9);  // A bucket with field 5.
+  body += std::string(
+      "\x32\x03"
+      "abc\x39"
+      "12345678\x45"
+      "1234",
+      19);  // Fields 6, 7 (fixed64) and 8 (fixed32).
   ASSERT_OK_AND_ASSIGN(const auto request, ParseProduceLog(body));
   ASSERT_EQ(request.buckets.size(), 1u);
   EXPECT_EQ(request.buckets[0].records, "z");
@@ -89,10 +101,13 @@ TEST(ProduceLogTest, RefusesMissingFields) {
   EXPECT_CODE(ErrorCode::kCorruptMessage, ParsePutKv(""));
   const std::string head = BuildProduceLog({.acks = 1, .table_id = 2, .timeout_ms = 3});
   EXPECT_OK(ParseProduceLog(head).status());
-  EXPECT_CODE(ErrorCode::kCorruptMessage, ParseProduceLog(head + std::string("\x22\x02\x10\x01", 4)));   // No records.
-  EXPECT_CODE(ErrorCode::kCorruptMessage, ParseProduceLog(head + std::string("\x22\x03\x1a\x01z", 5)));  // No bucket.
-  EXPECT_CODE(ErrorCode::kCorruptMessage, ParseProduceLog(head + "\x0b"));  // A group.
-  EXPECT_CODE(ErrorCode::kCorruptMessage, ParseProduceLog(head + std::string("\x00\x01", 2)));  // Field 0.
+  EXPECT_CODE(ErrorCode::kCorruptMessage,
+              ParseProduceLog(head + std::string("\x22\x02\x10\x01", 4)));  // No records.
+  EXPECT_CODE(ErrorCode::kCorruptMessage,
+              ParseProduceLog(head + std::string("\x22\x03\x1a\x01z", 5)));  // No bucket.
+  EXPECT_CODE(ErrorCode::kCorruptMessage, ParseProduceLog(head + "\x0b"));   // A group.
+  EXPECT_CODE(ErrorCode::kCorruptMessage,
+              ParseProduceLog(head + std::string("\x00\x01", 2)));  // Field 0.
 }
 
 TEST(RecordsTest, AnyDamageGivesAnErrorOrViewsInside) {
@@ -139,12 +154,16 @@ TEST(FetchResponseTest, AgreesWithProtobuf) {
   builder.BeginTable(3);
   io::Payload records("first");
   records.Add(std::string("second"));
-  builder.AddBucket({.partition_id = 8, .bucket_id = 1, .high_watermark = 20, .filtered_end_offset = 15,
+  builder.AddBucket({.partition_id = 8,
+                     .bucket_id = 1,
+                     .high_watermark = 20,
+                     .filtered_end_offset = 15,
                      .records = std::move(records)});
   builder.AddError(std::nullopt, 2, Error(ErrorCode::kLogOffsetOutOfRange, "offset=", 9));
   builder.BeginTable(4);
   builder.AddBucket({.bucket_id = 0, .high_watermark = 0});
-  builder.AddBucket({.bucket_id = 1, .high_watermark = 5, .remote_log_fetch_info = Serialize(remote)});
+  builder.AddBucket(
+      {.bucket_id = 1, .high_watermark = 5, .remote_log_fetch_info = Serialize(remote)});
   ASSERT_OK_AND_ASSIGN(const auto body, builder.Finish().Flatten());
 
   ASSERT_OK_AND_ASSIGN(const auto message, ParseMessage<FetchLogResponse>(body));
@@ -169,7 +188,8 @@ TEST(FetchResponseTest, AgreesWithProtobuf) {
 }
 
 TEST(LimitScanResponseTest, AgreesWithProtobuf) {
-  ASSERT_OK_AND_ASSIGN(const auto body, BuildLimitScanResponse(true, io::Payload("rows")).Flatten());
+  ASSERT_OK_AND_ASSIGN(const auto body,
+                       BuildLimitScanResponse(true, io::Payload("rows")).Flatten());
   ASSERT_OK_AND_ASSIGN(const auto message, ParseMessage<LimitScanResponse>(body));
   EXPECT_TRUE(message.is_log_table());
   EXPECT_EQ(message.records(), "rows");

@@ -8,9 +8,10 @@
 
 namespace sluice::wire::internal {
 
-inline std::shared_ptr<arrow::RecordBatch> RowsFromJson(const std::shared_ptr<arrow::Schema>& schema,
-                                                        const std::string& json) {
-  const auto rows = arrow::json::ArrayFromJSONString(arrow::struct_(schema->fields()), json).ValueOrDie();
+inline std::shared_ptr<arrow::RecordBatch> RowsFromJson(
+    const std::shared_ptr<arrow::Schema>& schema, const std::string& json) {
+  const auto rows =
+      arrow::json::ArrayFromJSONString(arrow::struct_(schema->fields()), json).ValueOrDie();
   const auto batch = arrow::RecordBatch::FromStructArray(rows).ValueOrDie();
   return arrow::RecordBatch::Make(schema, batch->num_rows(), batch->columns());
 }
@@ -18,15 +19,16 @@ inline std::shared_ptr<arrow::RecordBatch> RowsFromJson(const std::shared_ptr<ar
 /// A column of every kind that a table can have, nested ones too.
 inline std::shared_ptr<arrow::Schema> SampleSchema() {
   using namespace arrow;
-  return arrow::schema({field("bool", boolean()), field("tiny", int8()), field("small", int16()), field("int", int32()),
-                        field("big", int64()), field("float", float32()), field("double", float64()),
-                        field("string", utf8()), field("bytes", binary()), field("fixed", fixed_size_binary(3)),
-                        field("decimal", decimal128(10, 2)), field("date", date32()),
-                        field("time", time32(TimeUnit::SECOND)), field("time9", time64(TimeUnit::NANO)),
-                        field("timestamp", timestamp(TimeUnit::MICRO)),
-                        field("array", list(field("element", utf8()))), field("map", map(utf8(), int32())),
-                        field("row", struct_({field("a", int32()), field("b", list(field("element", int64())))})),
-                        field("last", int32())});
+  return arrow::schema(
+      {field("bool", boolean()), field("tiny", int8()), field("small", int16()),
+       field("int", int32()), field("big", int64()), field("float", float32()),
+       field("double", float64()), field("string", utf8()), field("bytes", binary()),
+       field("fixed", fixed_size_binary(3)), field("decimal", decimal128(10, 2)),
+       field("date", date32()), field("time", time32(TimeUnit::SECOND)),
+       field("time9", time64(TimeUnit::NANO)), field("timestamp", timestamp(TimeUnit::MICRO)),
+       field("array", list(field("element", utf8()))), field("map", map(utf8(), int32())),
+       field("row", struct_({field("a", int32()), field("b", list(field("element", int64())))})),
+       field("last", int32())});
 }
 
 /// Rows with values, NULL everywhere, and empty values.

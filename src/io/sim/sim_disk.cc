@@ -41,7 +41,8 @@ void SimContent::LosePower(Random& random) {
     if (in_order ? i == survive && !tear : random.Below(2) == 0) continue;
     if (tear) {
       const uint64_t kept = random.Below(change.bytes->size() + 1);
-      const bool zeros_follow = random.Below(2) == 0;  // The size reached the disk, the last blocks did not.
+      const bool zeros_follow =
+          random.Below(2) == 0;  // The size reached the disk, the last blocks did not.
       std::string torn = change.bytes->substr(0, kept);
       if (zeros_follow) torn.resize(change.bytes->size());
       change.bytes = std::move(torn);
@@ -104,12 +105,14 @@ void SimDisk::MakeDurable(const SimNameChange& change) {
 }
 
 void SimDisk::SyncNames(uint64_t folder) {
-  // Backwards, so that a rename between folders takes with it what happened before in the other folder.
+  // Backwards, so that a rename between folders takes with it what happened before in the other
+  // folder.
   std::set<uint64_t> touched{folder};
   std::vector<bool> durable(journal_.size());
   for (size_t i = journal_.size(); i-- > 0;) {
     const auto& parts = journal_[i].parts;
-    durable[i] = std::ranges::any_of(parts, [&](const auto& part) { return touched.contains(part.folder); });
+    durable[i] =
+        std::ranges::any_of(parts, [&](const auto& part) { return touched.contains(part.folder); });
     if (!durable[i]) continue;
     for (const auto& part : parts) touched.insert(part.folder);
   }
@@ -127,9 +130,10 @@ void SimDisk::SyncNames(uint64_t folder) {
 void SimDisk::LosePower(Random& random) {
   std::set<uint64_t> stopped;  // Folders whose later changes are lost.
   for (const SimNameChange& change : journal_) {
-    const bool lost = random.Below(2) == 0 || std::ranges::any_of(change.parts, [&](const auto& part) {
-                        return stopped.contains(part.folder);
-                      });
+    const bool lost =
+        random.Below(2) == 0 || std::ranges::any_of(change.parts, [&](const auto& part) {
+          return stopped.contains(part.folder);
+        });
     if (!lost) {
       MakeDurable(change);
       continue;

@@ -32,7 +32,8 @@ class SimContent {
   std::vector<Change> unsynced_;
 };
 
-/// A file or a folder. Folders hold names by number, so that a removed one can come back after a power loss.
+/// A file or a folder. Folders hold names by number, so that a removed one can come back after a
+/// power loss.
 struct SimNode {
   bool is_folder = false;
   int64_t modified_ms = 0;
@@ -60,7 +61,8 @@ class SimDisk {
   std::optional<uint64_t> Find(const std::string& path) const;
   uint64_t Add(bool is_folder, int64_t now_ms);
   void ChangeNames(SimNameChange change);
-  /// Make the name changes that touch `folder` durable, with those before them that touch the same folders.
+  /// Make the name changes that touch `folder` durable, with those before them that touch the same
+  /// folders.
   void SyncNames(uint64_t folder);
   void LosePower(Random& random);
 

@@ -25,7 +25,8 @@ Status SimError(std::string_view what, const std::string& path, std::string_view
 struct SimFileSystem::State {
   explicit State(Clock& c) : clock(c) {}
 
-  // Counts a changing operation and asks the hook and the faults; called before anything changes, without the lock.
+  // Counts a changing operation and asks the hook and the faults; called before anything changes,
+  // without the lock.
   Status Begin(std::string_view operation, const std::string& path) {
     Hook ask;
     {
@@ -57,11 +58,13 @@ struct SimFileSystem::State {
   Result<Place> Locate(const std::string& path) {
     const std::vector<std::string> parts = SplitPath(path);
     if (parts.empty()) return SimError("open", path, "is the root");
-    const auto folder = disk.Find(path.substr(0, path.find_last_not_of('/') + 1 - parts.back().size()));
+    const auto folder =
+        disk.Find(path.substr(0, path.find_last_not_of('/') + 1 - parts.back().size()));
     if (!folder.has_value() || !disk.at(*folder).is_folder) return NotFound(path);
     const auto& names = disk.at(*folder).names;
     const auto found = names.find(parts.back());
-    return Place{*folder, parts.back(), found == names.end() ? std::nullopt : std::optional(found->second)};
+    return Place{*folder, parts.back(),
+                 found == names.end() ? std::nullopt : std::optional(found->second)};
   }
   Result<Place> LocateExisting(const std::string& path) {
     ASSIGN_OR_RAISE(Place place, Locate(path));
@@ -96,7 +99,11 @@ struct SimFileSystem::State {
 class SimFileSystem::OpenFile : public File {
  public:
   OpenFile(std::shared_ptr<State> state, std::string path, uint64_t node, bool writable)
-      : state_(std::move(state)), path_(std::move(path)), node_(node), writable_(writable), boot_(state_->boots) {}
+      : state_(std::move(state)),
+        path_(std::move(path)),
+        node_(node),
+        writable_(writable),
+        boot_(state_->boots) {}
 
   using File::Append;
   Status Append(std::span<const std::string_view> parts) override {
@@ -146,7 +153,8 @@ class SimFileSystem::OpenFile : public File {
   SimNode& node() const { return state_->disk.at(node_); }
 
   Status CheckAlive(std::string_view what) const {
-    if (state_->stopped || boot_ != state_->boots) return SimError(what, path_, "machine has stopped");
+    if (state_->stopped || boot_ != state_->boots)
+      return SimError(what, path_, "machine has stopped");
     return Status::OK();
   }
   Status CheckBoot(std::string_view what) const {
@@ -160,7 +168,8 @@ class SimFileSystem::OpenFile : public File {
   }
 
   // Without a position: at the end.
-  Status Write(std::string_view what, std::optional<uint64_t> position_bytes, std::string_view bytes) {
+  Status Write(std::string_view what, std::optional<uint64_t> position_bytes,
+               std::string_view bytes) {
     RETURN_NOT_OK(BeginWrite(what));
     const std::lock_guard lock(state_->mutex);
     const uint64_t size = node().content.bytes().size();
@@ -233,7 +242,8 @@ Result<std::unique_ptr<File>> SimFileSystem::Open(const std::string& path, Mode 
   std::unique_lock lock(state_->mutex);
   if (state_->stopped) return SimError("open", path, "machine has stopped");
   ASSIGN_OR_RAISE(State::Place place, state_->Locate(path));
-  if (place.node.has_value() && mode == Mode::kCreateNew) return SimError("open", path, "file exists");
+  if (place.node.has_value() && mode == Mode::kCreateNew)
+    return SimError("open", path, "file exists");
   if (place.node.has_value() && state_->disk.at(*place.node).is_folder) {
     return SimError("open", path, "is a folder");
   }
@@ -256,7 +266,8 @@ Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
   if (target.node.has_value()) {
     if (target.node == source.node) return Status::OK();
     const SimNode& replaced = state_->disk.at(*target.node);
-    if (replaced.is_folder && !replaced.names.empty()) return SimError("rename", from, "target is not empty");
+    if (replaced.is_folder && !replaced.names.empty())
+      return SimError("rename", from, "target is not empty");
   }
   state_->disk.ChangeNames(
       {{{source.folder, source.name, std::nullopt}, {target.folder, target.name, source.node}}});
@@ -274,7 +285,8 @@ Status SimFileSystem::Remove(const std::string& path) {
   RETURN_NOT_OK(state_->Begin("remove", path));
   const std::lock_guard lock(state_->mutex);
   ASSIGN_OR_RAISE(const State::Place place, state_->LocateExisting(path));
-  if (!state_->disk.at(*place.node).names.empty()) return SimError("remove", path, "folder is not empty");
+  if (!state_->disk.at(*place.node).names.empty())
+    return SimError("remove", path, "folder is not empty");
   state_->disk.ChangeNames({{{place.folder, place.name, std::nullopt}}});
   return Status::OK();
 }
@@ -296,7 +308,8 @@ Status SimFileSystem::MakeFolders(const std::string& path) {
     {
       const std::lock_guard lock(state_->mutex);
       const auto node = state_->disk.Find(above);
-      if (node.has_value() && !state_->disk.at(*node).is_folder) return SimError("make folder", above, "is a file");
+      if (node.has_value() && !state_->disk.at(*node).is_folder)
+        return SimError("make folder", above, "is a file");
       if (node.has_value()) continue;
     }
     RETURN_NOT_OK(state_->Begin("make folder", above));
@@ -325,7 +338,8 @@ Result<std::vector<FileSystem::Entry>> SimFileSystem::List(const std::string& fo
   if (!node.has_value()) return NotFound(folder);
   if (!state_->disk.at(*node).is_folder) return SimError("list", folder, "not a folder");
   std::vector<Entry> entries;
-  for (const auto& [name, child] : state_->disk.at(*node).names) entries.push_back(state_->ToEntry(name, child));
+  for (const auto& [name, child] : state_->disk.at(*node).names)
+    entries.push_back(state_->ToEntry(name, child));
   return entries;
 }
 
@@ -342,7 +356,8 @@ Result<std::unique_ptr<FileSystem::Lock>> SimFileSystem::LockFile(const std::str
   RETURN_NOT_OK(Open(path, Mode::kCreate).status());
   const std::lock_guard lock(state_->mutex);
   if (!state_->locked.insert(path).second) {
-    return Error(ErrorCode::kStorage, "folder is in use by another process folder=", FolderOf(path));
+    return Error(ErrorCode::kStorage,
+                 "folder is in use by another process folder=", FolderOf(path));
   }
   return std::make_unique<HeldLock>(state_, path);
 }

@@ -9,29 +9,33 @@
 
 namespace sluice::io {
 
-/// A tree of files in memory that keeps synced and unsynced content apart, as a disk under a page cache does.
+/// A tree of files in memory that keeps synced and unsynced content apart, as a disk under a page
+/// cache does.
 ///
-/// At Crash each unsynced write of a file survives, is lost or is torn, by chance; of the unsynced names of a folder
-/// (created, renamed, removed) a first part survives. A rename is whole or not at all. Names that MakeFolders makes
-/// are durable when it returns. Paths are taken as absolute.
+/// At Crash each unsynced write of a file survives, is lost or is torn, by chance; of the unsynced
+/// names of a folder (created, renamed, removed) a first part survives. A rename is whole or not at
+/// all. Names that MakeFolders makes are durable when it returns. Paths are taken as absolute.
 /// Threads: any, as with the machine's files; hooks run on the caller's thread.
 class SimFileSystem : public FileSystem {
  public:
   explicit SimFileSystem(Clock& clock);
   ~SimFileSystem() override;
 
-  /// Called before every operation that changes something, as ("append", "/data/log"), ("sync", …), ("rename", …).
-  /// False stops the machine there: this operation and all later ones fail until Crash or Restart.
+  /// Called before every operation that changes something, as ("append", "/data/log"), ("sync", …),
+  /// ("rename", …). False stops the machine there: this operation and all later ones fail until
+  /// Crash or Restart.
   using Hook = std::function<bool(std::string_view operation, const std::string& path)>;
   void SetHook(Hook hook);
   /// Let the n-th changing operation from now on fail once (1 = the next).
   void FailOperation(uint64_t n);
   /// Changing operations so far.
   uint64_t operations() const;
-  /// Let the disk be full once `bytes` more are written; an append that meets the end writes nothing.
+  /// Let the disk be full once `bytes` more are written; an append that meets the end writes
+  /// nothing.
   void SetFreeBytes(uint64_t bytes);
 
-  /// Power loss and start: unsynced content and names survive by chance, open files and locks are gone.
+  /// Power loss and start: unsynced content and names survive by chance, open files and locks are
+  /// gone.
   void Crash(Random& random);
   /// Kill of the process and start: everything written stays, open files and locks are gone.
   void Restart();
@@ -52,7 +56,8 @@ class SimFileSystem : public FileSystem {
   struct State;
   class OpenFile;
   class HeldLock;
-  std::shared_ptr<State> state_;  // Shared with open files, which fail once their machine has stopped.
+  std::shared_ptr<State>
+      state_;  // Shared with open files, which fail once their machine has stopped.
 };
 
 }  // namespace sluice::io

@@ -26,7 +26,8 @@ struct SimFileSystemTest : testing::Test {
   }
 };
 
-// What a file with synced "SSSS" and unsynced appends "aaaa", "bbbb" looks like after a crash, over many seeds.
+// What a file with synced "SSSS" and unsynced appends "aaaa", "bbbb" looks like after a crash, over
+// many seeds.
 std::set<std::string> OutcomesOfUnsyncedAppends() {
   std::set<std::string> outcomes;
   for (uint64_t seed = 0; seed < 500; ++seed) {
@@ -94,7 +95,8 @@ TEST_F(SimFileSystemTest, ReplaceFileLeavesTheOldOrTheNewWhereverPowerIsLost) {
     ASSERT_OK(files.ReplaceFile("/d/f", "old"));
     const uint64_t before = files.operations();
     const uint64_t stop_at = before + seed % 8;
-    files.SetHook([&](std::string_view, const std::string&) { return files.operations() <= stop_at; });
+    files.SetHook(
+        [&](std::string_view, const std::string&) { return files.operations() <= stop_at; });
     const Status replaced = files.ReplaceFile("/d/f", "new");
     files.SetHook(nullptr);
     steps = std::max(steps, files.operations() - before);
@@ -141,7 +143,8 @@ TEST_F(SimFileSystemTest, AKilledProcessLosesNothingThatItWrote) {
 
 TEST_F(SimFileSystemTest, AStoppedMachineDoesNothingUntilItStartsAgain) {
   auto file = Open("/d/f");
-  files.SetHook([](std::string_view operation, const std::string&) { return operation != "append"; });
+  files.SetHook(
+      [](std::string_view operation, const std::string&) { return operation != "append"; });
   EXPECT_CODE(ErrorCode::kStorage, file->Append("abc"));
   files.SetHook(nullptr);
   EXPECT_CODE(ErrorCode::kStorage, file->Sync());

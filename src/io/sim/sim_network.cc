@@ -10,9 +10,9 @@ constexpr size_t kWindowBytes = 256 << 10;  // Sent and not yet read; a writer w
 
 // One way of a stream.
 struct SimWay {
-  std::string arrived;          // Not yet read.
-  size_t under_way_bytes = 0;   // Sent, not yet arrived.
-  bool ended = false;           // The writer has closed, and all of it has arrived.
+  std::string arrived;         // Not yet read.
+  size_t under_way_bytes = 0;  // Sent, not yet arrived.
+  bool ended = false;          // The writer has closed, and all of it has arrived.
   std::chrono::nanoseconds last_arrival{0};
   std::optional<Completion<bool>> reader_waits;
   std::optional<Completion<bool>> writer_waits;
@@ -31,7 +31,8 @@ struct SimLink {
 
   // Let `arrive` happen at the end that `way` leads to, after all that was sent that way before.
   void Deliver(int way, std::function<void()> arrive) {
-    const auto late = std::chrono::nanoseconds(world.random().Below(static_cast<uint64_t>(latency_max.count()) + 1));
+    const auto late = std::chrono::nanoseconds(
+        world.random().Below(static_cast<uint64_t>(latency_max.count()) + 1));
     const auto now = world.clock().Monotonic();
     ways[way].last_arrival = std::max(ways[way].last_arrival, now + late);
     world.Schedule(*loops[1 - way], ways[way].last_arrival - now, std::move(arrive));
@@ -46,8 +47,8 @@ struct SimLink {
 
   SimWorld& world;
   const std::chrono::nanoseconds latency_max;
-  Loop* const loops[2];       // Of end 0 (client) and end 1 (server).
-  SimWay ways[2];             // ways[end] leads away from that end.
+  Loop* const loops[2];  // Of end 0 (client) and end 1 (server).
+  SimWay ways[2];        // ways[end] leads away from that end.
   bool closed[2] = {false, false};
   bool broken = false;
 };
@@ -56,7 +57,8 @@ Status SimFailure(const std::string& peer, std::string_view reason) {
   return Error(ErrorCode::kNetwork, "connection failed peer=", peer, " reason=", reason);
 }
 
-Task<Result<size_t>> SimRead(std::shared_ptr<SimLink> link, int end, std::string peer, char* out, size_t size) {
+Task<Result<size_t>> SimRead(std::shared_ptr<SimLink> link, int end, std::string peer, char* out,
+                             size_t size) {
   SimWay& way = link->ways[1 - end];
   while (way.arrived.empty()) {
     if (link->closed[end]) co_return SimFailure(peer, "closed");
@@ -106,8 +108,12 @@ class SimConnection : public Connection {
       : link_(std::move(link)), end_(end), peer_(std::move(peer)) {}
   ~SimConnection() override { Close(); }
 
-  Task<Result<size_t>> Read(char* out, size_t size) override { return SimRead(link_, end_, peer_, out, size); }
-  Task<Status> Write(Payload payload) override { return SimWrite(link_, end_, peer_, std::move(payload)); }
+  Task<Result<size_t>> Read(char* out, size_t size) override {
+    return SimRead(link_, end_, peer_, out, size);
+  }
+  Task<Status> Write(Payload payload) override {
+    return SimWrite(link_, end_, peer_, std::move(payload));
+  }
   void Close() override {
     if (std::exchange(link_->closed[end_], true)) return;
     Wake(&link_->ways[1 - end_].reader_waits);
@@ -147,21 +153,25 @@ Result<std::unique_ptr<Listener>> SimNetwork::Listen(const std::string& host, ui
                                                      std::vector<Loop*> loops, Accept accept) {
   if (port == 0) port = next_port_++;
   if (targets_.contains(port)) {
-    return Error(ErrorCode::kNetwork, "cannot listen address=", host, ":", port, " reason=address in use");
+    return Error(ErrorCode::kNetwork, "cannot listen address=", host, ":", port,
+                 " reason=address in use");
   }
   targets_[port] = std::make_shared<Target>(Target{std::move(loops), std::move(accept)});
   return std::make_unique<internal::SimListener>(this, port);
 }
 
-Task<Result<std::unique_ptr<Connection>>> SimNetwork::Connect(Loop& loop, std::string host, uint16_t port) {
+Task<Result<std::unique_ptr<Connection>>> SimNetwork::Connect(Loop& loop, std::string host,
+                                                              uint16_t port) {
   Completion<bool> tried(loop);
   const auto latency_us = static_cast<uint64_t>(latency_max_.count());
-  world_.Schedule(loop, std::chrono::microseconds(world_.random().Below(latency_us + 1)), [tried] { tried.Set(true); });
+  world_.Schedule(loop, std::chrono::microseconds(world_.random().Below(latency_us + 1)),
+                  [tried] { tried.Set(true); });
   co_await tried;
   const std::string address = host + ":" + std::to_string(port);
   const auto found = targets_.find(port);
   if (found == targets_.end()) {
-    co_return Error(ErrorCode::kNetwork, "cannot connect address=", address, " reason=connection refused");
+    co_return Error(ErrorCode::kNetwork, "cannot connect address=", address,
+                    " reason=connection refused");
   }
   const std::shared_ptr<Target> target = found->second;
   Loop& server = *target->loops[target->next++ % target->loops.size()];

@@ -14,15 +14,17 @@ struct SimLink;
 class SimListener;
 }  // namespace internal
 
-/// Streams in memory between the loops of a SimWorld: late by a random time, in pieces of random size, in order.
+/// Streams in memory between the loops of a SimWorld: late by a random time, in pieces of random
+/// size, in order.
 class SimNetwork : public Network {
  public:
   explicit SimNetwork(SimWorld& world) : world_(world) {}
   ~SimNetwork() override;
 
-  Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port, std::vector<Loop*> loops,
-                                           Accept accept) override;
-  Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host, uint16_t port) override;
+  Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port,
+                                           std::vector<Loop*> loops, Accept accept) override;
+  Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host,
+                                                    uint16_t port) override;
 
   /// Longest time that a piece is under way.
   void SetLatencyMax(std::chrono::microseconds latency) { latency_max_ = latency; }

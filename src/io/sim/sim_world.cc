@@ -6,17 +6,20 @@
 
 namespace sluice::io {
 namespace {
-constexpr uint64_t kCallbackNsMax = 20'000;  // A callback takes time, so that loops that poll get somewhere.
+constexpr uint64_t kCallbackNsMax =
+    20'000;  // A callback takes time, so that loops that poll get somewhere.
 }  // namespace
 
 int64_t SimClock::NowMs() const {
-  return kStartMs + skew_.count() + std::chrono::duration_cast<std::chrono::milliseconds>(now_).count();
+  return kStartMs + skew_.count() +
+         std::chrono::duration_cast<std::chrono::milliseconds>(now_).count();
 }
 
 /// One loop of a simulated world.
 class SimLoop : public Loop {
  public:
-  SimLoop(SimWorld* world, std::shared_ptr<SimWorld::Actor> actor) : world_(*world), actor_(std::move(actor)) {}
+  SimLoop(SimWorld* world, std::shared_ptr<SimWorld::Actor> actor)
+      : world_(*world), actor_(std::move(actor)) {}
 
   void Post(Callback callback) override { actor_->ready.push_back(std::move(callback)); }
   TimerId After(std::chrono::milliseconds delay, Callback callback) override {
@@ -114,13 +117,15 @@ void SimWorld::RunUntil(const std::function<bool()>& done) {
   }
 }
 
-Loop::TimerId SimWorld::Schedule(Loop& loop, std::chrono::nanoseconds delay, Loop::Callback callback) {
+Loop::TimerId SimWorld::Schedule(Loop& loop, std::chrono::nanoseconds delay,
+                                 Loop::Callback callback) {
   auto* const sim_loop = dynamic_cast<SimLoop*>(&loop);
   CHECK(sim_loop != nullptr);
   return AddTimer(sim_loop->actor(), delay, std::move(callback));
 }
 
-Loop::TimerId SimWorld::AddTimer(Actor* actor, std::chrono::nanoseconds delay, Loop::Callback callback) {
+Loop::TimerId SimWorld::AddTimer(Actor* actor, std::chrono::nanoseconds delay,
+                                 Loop::Callback callback) {
   const Loop::TimerId id = next_timer_++;
   timers_.emplace(clock_.Monotonic() + delay, Timer{actor, id, std::move(callback)});
   return id;

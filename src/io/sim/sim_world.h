@@ -27,11 +27,12 @@ class SimClock : public Clock {
   std::chrono::milliseconds skew_{0};
 };
 
-/// Loops and pools of one or several simulated nodes, all turned by the calling thread in virtual time.
+/// Loops and pools of one or several simulated nodes, all turned by the calling thread in virtual
+/// time.
 ///
-/// Which of the loops that have work runs next follows from the seed alone; within a loop the order of Post holds.
-/// SyncWait from outside, or from a pool's work, turns the world until its task ends.
-/// Threads: one. Lifetime: outlives what runs on its loops.
+/// Which of the loops that have work runs next follows from the seed alone; within a loop the order
+/// of Post holds. SyncWait from outside, or from a pool's work, turns the world until its task
+/// ends. Threads: one. Lifetime: outlives what runs on its loops.
 class SimWorld {
  public:
   explicit SimWorld(uint64_t seed);
@@ -41,19 +42,21 @@ class SimWorld {
 
   /// A loop that lives as long as the world.
   Loop& NewLoop();
-  /// A pool whose work runs later, between the callbacks of loops. Its name and queue bound count, its threads are
-  /// how much of its work may be waiting in SyncWait at once.
+  /// A pool whose work runs later, between the callbacks of loops. Its name and queue bound count,
+  /// its threads are how much of its work may be waiting in SyncWait at once.
   std::unique_ptr<Pool> NewPool(Pool::Options options);
   SimClock& clock() { return clock_; }
   Random& random() { return random_; }
 
-  /// Run one callback, moving time forward when nothing is ready; false when nothing is left to run at all.
+  /// Run one callback, moving time forward when nothing is ready; false when nothing is left to run
+  /// at all.
   bool RunOne();
   void RunUntilIdle();
   void RunFor(std::chrono::milliseconds span);
   /// Errors: stops the process when nothing is left to run, so that `done` can never hold.
   void RunUntil(const std::function<bool()>& done);
-  /// Run `callback` on `loop`, which is one of this world's, after `delay`; callable from any of its loops.
+  /// Run `callback` on `loop`, which is one of this world's, after `delay`; callable from any of
+  /// its loops.
   Loop::TimerId Schedule(Loop& loop, std::chrono::nanoseconds delay, Loop::Callback callback);
 
  private:

@@ -81,7 +81,8 @@ TEST(SimWorldTest, PoolWorkMayWaitForALoop) {
   Loop& home = world.NewLoop();
   Loop& other = world.NewLoop();
   const auto pool = world.NewPool({.name = "work"});
-  ASSERT_OK_AND_ASSIGN(const int seconds, SyncWait(home, WorkThatWaitsForALoop(*pool, home, other)));
+  ASSERT_OK_AND_ASSIGN(const int seconds,
+                       SyncWait(home, WorkThatWaitsForALoop(*pool, home, other)));
   EXPECT_EQ(seconds, 3601);
 }
 
@@ -107,7 +108,9 @@ TEST(SeededRandomTest, RepeatsItself) {
   SeededRandom first(9);
   SeededRandom second(9);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(first.Next(), second.Next());
-  EXPECT_THAT(first.Uuid(), testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
+  EXPECT_THAT(
+      first.Uuid(),
+      testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
 }
 
 }  // namespace

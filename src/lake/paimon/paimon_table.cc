@@ -142,8 +142,8 @@ class PaimonTable : public LakeTable {
   Result<LakeSnapshot> SnapshotAtTime(int64_t time_ms) override {
     return snapshots_.AtTime(time_ms);
   }
-  // Asked for recovery: a snapshot whose commit broke off may be visible and not yet durable, and what is built on
-  // the answer (the coordinator's record) must not outlive it.
+  // Asked for recovery: a snapshot whose commit broke off may be visible and not yet durable, and
+  // what is built on the answer (the coordinator's record) must not outlive it.
   Result<std::optional<LakeSnapshot>> NewestSnapshotOf(std::string_view user) override {
     ASSIGN_OR_RAISE(auto newest, snapshots_.NewestOf(user));
     if (newest.has_value()) RETURN_NOT_OK(snapshots_.MakeDurable());
