@@ -62,7 +62,11 @@ class FileSystem {
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
   /// Replace `to` if it exists.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
-  /// Move `from` to `to` unless `to` exists: false then, and `from` stays. Atomic.
+  /// Move `from` to `to` unless `to` exists: false then, and `from` stays. `to` appears at once and
+  /// whole. Where the file system cannot do it in one step, a crash can leave both names on the one
+  /// file: the move has happened then. Calling it again removes `from` and returns true; who does
+  /// not call it again must give `from` a name that its own recovery removes.
+  /// Errors: kStorage where the file system has no way to do it.
   virtual Result<bool> RenameIfAbsent(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;
   /// Remove a folder with all below it; fine when it is not there.

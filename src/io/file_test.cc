@@ -1,6 +1,9 @@
 #include "io/file.h"
 
+#include <unistd.h>
+
 #include "base/testing.h"
+#include "io/local_file_internal.h"
 #include "io/sim/sim_file_system.h"
 #include "io/sim/sim_world.h"
 
@@ -28,13 +31,21 @@ class LocalMachine : public Machine {
 
 class SimMachine : public Machine {
  public:
-  SimMachine() { EXPECT_OK(files_.MakeFolders(root())); }
+  explicit SimMachine(SimFileSystem::Renames renames = SimFileSystem::Renames::kOneStep) {
+    EXPECT_OK(files_.MakeFolders(root()));
+    files_.SetRenames(renames);
+  }
   FileSystem& files() override { return files_; }
   std::string root() override { return "/data"; }
 
  private:
   SimClock clock_;
   SimFileSystem files_{clock_};
+};
+
+class LinkingSimMachine : public SimMachine {
+ public:
+  LinkingSimMachine() : SimMachine(SimFileSystem::Renames::kByLink) {}
 };
 
 template <typename M>
@@ -230,6 +241,38 @@ TEST_P(FileTest, AFileOpenedForReadingRefusesWrites) {
 
 INSTANTIATE_TEST_SUITE_P(Local, FileTest, testing::Values(&Make<LocalMachine>));
 INSTANTIATE_TEST_SUITE_P(Sim, FileTest, testing::Values(&Make<SimMachine>));
+INSTANTIATE_TEST_SUITE_P(LinkingSim, FileTest, testing::Values(&Make<LinkingSimMachine>));
+
+TEST(RenameByLinkTest, MovesFinishesAHalfMoveAndKeepsWhatIsThere) {
+  const TempDir folder;
+  FileSystem& files = LocalFileSystem();
+  const std::string from = JoinPath(folder.path(), "from"), to = JoinPath(folder.path(), "to");
+  const auto put = [&](const std::string& path, const char* text) {
+    auto file = files.Open(path, Mode::kCreateNew);
+    ASSERT_OK(file.status());
+    ASSERT_OK((*file)->Append(text));
+  };
+  put(from, "1");
+  ASSERT_OK_AND_ASSIGN(const bool moved, internal::RenameByLink(from, to));
+  EXPECT_TRUE(moved);
+  EXPECT_FALSE(files.Exists(from).ValueOrDie());
+  put(from, "2");
+  ASSERT_OK_AND_ASSIGN(const bool taken, internal::RenameByLink(from, to));
+  EXPECT_FALSE(taken);
+  EXPECT_EQ(files.ReadFile(to).ValueOrDie(), "1");
+  // Stopped between link and removal: both calls finish it.
+  for (const bool by_link : {true, false}) {
+    ASSERT_OK(files.Remove(to));
+    ASSERT_EQ(::link(from.c_str(), to.c_str()), 0);
+    ASSERT_OK_AND_ASSIGN(const bool finished, by_link ? internal::RenameByLink(from, to)
+                                                      : files.RenameIfAbsent(from, to));
+    EXPECT_TRUE(finished);
+    EXPECT_FALSE(files.Exists(from).ValueOrDie());
+    EXPECT_EQ(files.ReadFile(to).ValueOrDie(), "2");
+    ASSERT_OK(files.Rename(to, from));
+    put(to, "0");
+  }
+}
 
 TEST(PathTest, JoinsWithOneSlashAndFindsTheFolder) {
   EXPECT_EQ(JoinPath("/a", "b"), "/a/b");

@@ -12,7 +12,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/log.h"
 #include "io/file.h"
+#include "io/local_file_internal.h"
 
 namespace sluice::io {
 namespace {
@@ -225,16 +227,9 @@ class MachineFiles : public FileSystem {
   Result<bool> RenameIfAbsent(const std::string& from, const std::string& to) override {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
       return true;
-    if (errno == EEXIST) return false;
+    if (errno == EEXIST) return internal::FinishHalfRename(from, to);
     if (errno != EINVAL && errno != ENOSYS) return ErrnoStatus("rename", from, errno);
-    // File systems without the flag: a hard link is as exclusive, and both names are the same file
-    // until the unlink.
-    if (::link(from.c_str(), to.c_str()) != 0) {
-      if (errno == EEXIST) return false;
-      return ErrnoStatus("link", from, errno);
-    }
-    if (::unlink(from.c_str()) != 0) return ErrnoStatus("remove", from, errno);
-    return true;
+    return internal::RenameByLink(from, to);
   }
 
   Status Remove(const std::string& path) override {
@@ -311,6 +306,39 @@ class MachineFiles : public FileSystem {
 };
 
 }  // namespace
+
+namespace internal {
+
+Result<bool> FinishHalfRename(const std::string& from, const std::string& to) {
+  struct stat source, target;
+  if (::lstat(from.c_str(), &source) != 0) return ErrnoStatus("rename", from, errno);
+  // Gone again since: then it was there, and that is the answer.
+  if (::lstat(to.c_str(), &target) != 0)
+    return errno == ENOENT ? Result<bool>(false) : ErrnoStatus("rename", to, errno);
+  if (source.st_dev != target.st_dev || source.st_ino != target.st_ino) return false;
+  if (::unlink(from.c_str()) != 0) return ErrnoStatus("remove", from, errno);
+  return true;
+}
+
+Result<bool> RenameByLink(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) != 0) {
+    if (errno == EEXIST) return FinishHalfRename(from, to);
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+      return ErrnoStatus("link", from, errno);
+    return Status::IOError(
+               "file system has neither links nor a rename that keeps what is there,"
+               " path=",
+               to)
+        .WithDetail(std::make_shared<CodeDetail>(ErrorCode::kStorage));
+  }
+  // The move has happened: a second name that stays is for the caller's sweep of `from` names.
+  if (::unlink(from.c_str()) != 0)
+    LogInfo("second name of a moved file stays behind path={} reason={}", from,
+            std::strerror(errno));
+  return true;
+}
+
+}  // namespace internal
 
 FileSystem& LocalFileSystem() {
   static MachineFiles files;

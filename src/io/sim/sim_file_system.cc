@@ -93,6 +93,7 @@ struct SimFileSystem::State {
   uint64_t free_bytes = kDiskBytes;
   uint64_t boots = 0;  // Open files and locks belong to one of them.
   bool stopped = false;
+  Renames renames = Renames::kOneStep;
   std::set<std::string> locked;
 };
 
@@ -226,6 +227,11 @@ void SimFileSystem::SetFreeBytes(uint64_t bytes) {
   state_->free_bytes = bytes;
 }
 
+void SimFileSystem::SetRenames(Renames renames) {
+  const std::lock_guard lock(state_->mutex);
+  state_->renames = renames;
+}
+
 void SimFileSystem::Crash(Random& random) {
   const std::lock_guard lock(state_->mutex);
   state_->disk.LosePower(random);
@@ -275,10 +281,33 @@ Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
 }
 
 Result<bool> SimFileSystem::RenameIfAbsent(const std::string& from, const std::string& to) {
-  ASSIGN_OR_RAISE(const bool taken, Exists(to));
-  if (taken) return false;
+  Renames renames;
+  {
+    const std::lock_guard lock(state_->mutex);
+    renames = state_->renames;
+    ASSIGN_OR_RAISE(const State::Place source, state_->LocateExisting(from));
+    ASSIGN_OR_RAISE(const State::Place target, state_->Locate(to));
+    if (target.node.has_value() && target.node != source.node) return false;
+    if (target.node.has_value()) renames = Renames::kByLink;  // Linked already, not yet removed.
+  }
+  if (renames == Renames::kNone) return SimError("rename", to, "no exclusive rename");
+  if (renames == Renames::kByLink) {
+    RETURN_NOT_OK(Link(from, to));
+    RETURN_NOT_OK(Remove(from));
+    return true;
+  }
   RETURN_NOT_OK(Rename(from, to));
   return true;
+}
+
+// Give the file a second name; fine when it has that name already.
+Status SimFileSystem::Link(const std::string& from, const std::string& to) {
+  RETURN_NOT_OK(state_->Begin("link", to));
+  const std::lock_guard lock(state_->mutex);
+  ASSIGN_OR_RAISE(const State::Place source, state_->LocateExisting(from));
+  ASSIGN_OR_RAISE(const State::Place target, state_->Locate(to));
+  state_->disk.ChangeNames({{{target.folder, target.name, source.node}}});
+  return Status::OK();
 }
 
 Status SimFileSystem::Remove(const std::string& path) {

@@ -34,6 +34,11 @@ class SimFileSystem : public FileSystem {
   /// nothing.
   void SetFreeBytes(uint64_t bytes);
 
+  /// How RenameIfAbsent is done: in one step, by a link and a removal (the machine may stop between
+  /// them), or not at all.
+  enum class Renames { kOneStep, kByLink, kNone };
+  void SetRenames(Renames renames);
+
   /// Power loss and start: unsynced content and names survive by chance, open files and locks are
   /// gone.
   void Crash(Random& random);
@@ -53,6 +58,8 @@ class SimFileSystem : public FileSystem {
   Result<Space> SpaceAt(const std::string& path) override;
 
  private:
+  Status Link(const std::string& from, const std::string& to);
+
   struct State;
   class OpenFile;
   class HeldLock;

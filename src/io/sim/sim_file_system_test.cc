@@ -130,6 +130,22 @@ TEST_F(SimFileSystemTest, ARenameBetweenFoldersIsWholeOrNotAtAll) {
   EXPECT_EQ(outcomes.size(), 2u);
 }
 
+TEST_F(SimFileSystemTest, AMoveByLinkThatStopsHalfWayHasHappenedAndCanBeFinished) {
+  files.SetRenames(SimFileSystem::Renames::kByLink);
+  ASSERT_OK(Open("/d/f")->Append("abc"));
+  files.SetHook(
+      [](std::string_view operation, const std::string&) { return operation != "remove"; });
+  EXPECT_CODE(ErrorCode::kStorage, files.RenameIfAbsent("/d/f", "/d/g"));
+  files.SetHook(nullptr);
+  files.Restart();
+  EXPECT_EQ(Content("/d/f"), "abc");
+  EXPECT_EQ(Content("/d/g"), "abc");
+  ASSERT_OK_AND_ASSIGN(const bool moved, files.RenameIfAbsent("/d/f", "/d/g"));
+  EXPECT_TRUE(moved);
+  EXPECT_EQ(Content("/d/f"), "(missing)");
+  EXPECT_EQ(Content("/d/g"), "abc");
+}
+
 TEST_F(SimFileSystemTest, AKilledProcessLosesNothingThatItWrote) {
   auto file = Open("/d/f");
   ASSERT_OK(file->Append("abc"));

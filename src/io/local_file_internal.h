@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+
+#include "base/error.h"
+
+namespace sluice::io::internal {
+
+/// FileSystem::RenameIfAbsent for file systems whose rename always replaces: a hard link is as
+/// exclusive, and until `from` is removed both names are the same file.
+///
+/// Errors: kStorage where the file system has no links either.
+Result<bool> RenameByLink(const std::string& from, const std::string& to);
+
+/// What a rename means that found `to` taken: when both names are one file, an earlier call was
+/// stopped half way, so remove `from` and return true; else return false and change nothing.
+Result<bool> FinishHalfRename(const std::string& from, const std::string& to);
+
+}  // namespace sluice::io::internal
