@@ -246,11 +246,8 @@ Status ServerProcess::Parts::StartHttp() {
       .memory_bytes_max = memory.sql_bytes,
       .temp_folder = io::JoinPath(folders.data, "sql-spill")});
   views = std::make_unique<CatalogViews>(*catalog, *coordinator, local_thread->at(0));
-  sql::FlussCatalogOptions tables_options{.cluster = local_cluster,
-                                          .loops = {},
-                                          .lake = lake.get(),
-                                          .views = views.get(),
-                                          .random = &random};
+  sql::FlussCatalogOptions tables_options{
+      .cluster = local_cluster, .loops = {}, .lake = lake.get(), .views = views.get()};
   for (size_t i = 0; i < local_thread->size(); ++i)
     tables_options.loops.push_back(&local_thread->at(i));
   sql_tables = std::make_unique<sql::FlussTableCatalog>(std::move(tables_options));

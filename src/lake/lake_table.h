@@ -202,6 +202,12 @@ struct ExpireOptions {
   std::optional<int64_t> keep_from;
 };
 
+struct OrphanOptions {
+  /// Files whose writer left no record go from this age on (Paimon's own bound is a day); nullopt =
+  /// only those of writers that are known to have died, which costs nothing when there are none.
+  std::optional<int64_t> older_than_ms;
+};
+
 /// A lake table, opened at its newest schema.
 ///
 /// Lifetime: its writers and readers must not outlive it.
@@ -250,7 +256,9 @@ class LakeTable {
   virtual Result<std::shared_ptr<arrow::RecordBatch>> SystemTable(std::string_view name) = 0;
 
   // Pins: a consumer keeps a snapshot and those after it from being expired.
-  virtual Status Pin(const std::string& consumer, int64_t snapshot_id) = 0;
+  // One that its process left behind goes with the other orphans.
+  /// Returns the consumer's id. Errors: kLakeSnapshotNotExist.
+  virtual Result<std::string> Pin(int64_t snapshot_id) = 0;
   virtual Status Unpin(const std::string& consumer) = 0;
 
   // Upkeep.
@@ -259,9 +267,10 @@ class LakeTable {
   virtual Result<std::optional<int64_t>> Compact(const CompactOptions& options) = 0;
   /// Drop old snapshots with the files that only they need; returns how many.
   virtual Result<int64_t> Expire(const ExpireOptions& options) = 0;
-  /// Remove temporary files left by a process that died while it wrote them. No other process may
-  /// be committing.
-  virtual Status RemoveTemporaryFiles() = 0;
+  /// Remove data, changelog, manifest and temporary files of ours that nothing in the table names:
+  /// at once where the record of their writer shows that it died, else by age. Others may be
+  /// writing. Returns how many.
+  virtual Result<int64_t> RemoveOrphans(const OrphanOptions& options) = 0;
 };
 
 /// Columns of a system table, for DESCRIBE and binding. Errors: kTableNotExist.

@@ -9,7 +9,7 @@ namespace sluice::sql {
 
 FlussTableCatalog::FlussTableCatalog(FlussCatalogOptions options)
     : options_(std::move(options)), admin_(options_.cluster) {
-  CHECK(!options_.loops.empty() && options_.views != nullptr && options_.random != nullptr);
+  CHECK(!options_.loops.empty() && options_.views != nullptr);
 }
 FlussTableCatalog::~FlussTableCatalog() = default;
 
@@ -163,8 +163,7 @@ Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref
 namespace {
 
 Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
-                                              std::shared_ptr<lake::LakeTable> table,
-                                              io::Random& random) {
+                                              std::shared_ptr<lake::LakeTable> table) {
   std::vector<SourceColumn> columns = ColumnsOfLake(table->schema());
   std::optional<lake::LakeSnapshot> snapshot;
   if (ref.as_of_ms) {
@@ -175,7 +174,7 @@ Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
     ASSIGN_OR_RAISE(snapshot, table->LatestSnapshot());
   }
   if (!snapshot) return MakeLakeView(std::move(columns), std::move(table), std::nullopt, nullptr);
-  ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, snapshot->id, random));
+  ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, snapshot->id));
   ASSIGN_OR_RAISE(lake::LakePlan plan, table->Plan(*snapshot, {}));
   return MakeLakeView(std::move(columns), std::move(table), std::move(plan), std::move(pin));
 }
@@ -191,7 +190,7 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   }
   if (ref.part == TablePart::kLake) {
     ASSIGN_OR_RAISE(auto table, OpenLake(ref.path));
-    return ViewOfLake(ref, std::move(table), *options_.random);
+    return ViewOfLake(ref, std::move(table));
   }
 
   auto read = std::make_shared<UnionRead>();
@@ -216,7 +215,7 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   if (tiered) {
     facts.snapshot_id = readable->snapshot_id;
     ASSIGN_OR_RAISE(read->lake, OpenLake(ref.path));
-    ASSIGN_OR_RAISE(read->pin, LakePin::Take(read->lake, readable->snapshot_id, *options_.random));
+    ASSIGN_OR_RAISE(read->pin, LakePin::Take(read->lake, readable->snapshot_id));
     ASSIGN_OR_RAISE(const lake::LakeSnapshot snapshot,
                     read->lake->SnapshotById(readable->snapshot_id));
     ASSIGN_OR_RAISE(read->lake_plan, read->lake->Plan(snapshot, {}));

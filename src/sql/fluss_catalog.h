@@ -6,7 +6,7 @@
 
 #include "client/admin.h"
 #include "client/cluster.h"
-#include "io/random.h"
+#include "io/loop.h"
 #include "lake/lake_catalog.h"
 #include "sql/table_source.h"
 #include "sql/view_store.h"
@@ -19,7 +19,6 @@ struct FlussCatalogOptions {
   lake::LakeCatalog* lake =
       nullptr;  ///< Null: the cluster has no lake, or it cannot be reached from here.
   ViewStore* views = nullptr;
-  io::Random* random = nullptr;  ///< Names of lake pins; called from any thread.
 };
 
 /// The cluster's tables for the engine: rows of lake and log together, the lake alone, and the

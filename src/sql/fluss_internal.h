@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "client/log_scanner.h"
-#include "io/random.h"
 #include "lake/lake_table.h"
 #include "sql/table_source.h"
 #include "sql/union_read.h"
@@ -18,7 +17,7 @@ class LakePin {
  public:
   /// Errors: those of the lake when the pin cannot be written.
   static Result<std::unique_ptr<LakePin>> Take(std::shared_ptr<lake::LakeTable> table,
-                                               int64_t snapshot_id, io::Random& random);
+                                               int64_t snapshot_id);
   ~LakePin();
 
  private:

@@ -11,9 +11,8 @@ namespace sluice::sql {
 // --- pins ---
 
 Result<std::unique_ptr<LakePin>> LakePin::Take(std::shared_ptr<lake::LakeTable> table,
-                                               int64_t snapshot_id, io::Random& random) {
-  std::string consumer = "sluice-sql-" + random.Uuid();
-  RETURN_NOT_OK(table->Pin(consumer, snapshot_id));
+                                               int64_t snapshot_id) {
+  ASSIGN_OR_RAISE(std::string consumer, table->Pin(snapshot_id));
   return std::unique_ptr<LakePin>(new LakePin(std::move(table), std::move(consumer)));
 }
 

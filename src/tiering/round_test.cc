@@ -282,6 +282,10 @@ TEST_F(RoundTest, LakeIsAPrefixOfTheLogAfterAKillAtAnyPoint) {
       if (killed) {
         SCOPED_TRACE(target);
         ASSERT_OK(Run());
+        ASSERT_OK(SweepOrphans(lake_.catalog(), path, /*by_age=*/false));
+        ASSERT_OK_AND_ASSIGN(const auto table, lake_.catalog().OpenTable(path));
+        ASSERT_OK_AND_ASSIGN(const int64_t left, table->RemoveOrphans({.older_than_ms = 0}));
+        EXPECT_EQ(left, 0);  // Every file was either named or known to come from a dead writer.
       }
       ASSERT_EQ(lake_.Read(path), ExpectedRows()) << "step " << step << " killed at " << target;
     }

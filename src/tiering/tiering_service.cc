@@ -1,6 +1,7 @@
 #include "tiering/tiering_service.h"
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -15,6 +16,10 @@
 #include "tiering/upkeep.h"
 
 namespace sluice::tiering {
+
+namespace {
+constexpr std::chrono::hours kSweepInterval{24};
+}
 
 // Pools: "control" sends heartbeats one after another and starts rounds; "rounds" runs one table
 // per thread, waiting for "buckets"; "upkeep" compacts and expires; "lag" measures. None of them
@@ -45,6 +50,7 @@ class TieringService::Engine : public std::enable_shared_from_this<Engine> {
   void RunUpkeep(const client::TieringRound& handout);
   void MeasureLags();
   void Discover();
+  void StartSweep(const types::TableInfo& table);
 
   const ServiceOptions options_;
   io::Clock& clock_;
@@ -58,6 +64,7 @@ class TieringService::Engine : public std::enable_shared_from_this<Engine> {
   LagMeter meter_;
   std::vector<types::TableInfo> lake_tables_;
   std::chrono::nanoseconds discover_at_{0};
+  std::map<int64_t, std::chrono::nanoseconds> swept_;  // By table id: when orphans were looked for.
 
   std::mutex mutex_;  // Guards upkeep_running_ and the pools' presence.
   std::set<int64_t> upkeep_running_;
@@ -198,6 +205,8 @@ void TieringService::Engine::RunUpkeep(const client::TieringRound& handout) {
     const auto result =
         KeepUp(*options_.link, *options_.lake, handout.path, options_.compaction_files_min);
     LogIfError(result.status(), "upkeep of lake table " + handout.path.ToString());
+    LogIfError(SweepOrphans(*options_.lake, handout.path, /*by_age=*/false).status(),
+               "sweep of lake table " + handout.path.ToString());
     if (result.ok() && result->compacted_snapshot.has_value()) board_.Compacted(handout.table_id);
   }
   const std::lock_guard lock(mutex_);
@@ -229,8 +238,30 @@ void TieringService::Engine::Discover() {
   discover_at_ = clock_.Monotonic() + options_.discovery_interval;
   lake_tables_ = *std::move(tables);
   std::vector<int64_t> table_ids;
-  for (const types::TableInfo& table : lake_tables_) table_ids.push_back(table.table_id);
-  for (const int64_t gone : board_.Retain(table_ids)) meter_.Forget(gone);
+  for (const types::TableInfo& table : lake_tables_) {
+    table_ids.push_back(table.table_id);
+    StartSweep(table);
+  }
+  for (const int64_t gone : board_.Retain(table_ids)) {
+    meter_.Forget(gone);
+    swept_.erase(gone);
+  }
+}
+
+// Once after the start, since a killed process may be our forerunner, and then once a day.
+void TieringService::Engine::StartSweep(const types::TableInfo& table) {
+  const auto now = clock_.Monotonic();
+  const auto last = swept_.find(table.table_id);
+  if (last != swept_.end() && now - last->second < kSweepInterval) return;
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || upkeep_ == nullptr) return;
+  const bool posted = upkeep_->TryPost([this, path = table.path] {
+    if (stopping_) return;
+    const Status swept = SweepOrphans(*options_.lake, path, /*by_age=*/true).status();
+    if (CodeOf(swept) != ErrorCode::kTableNotExist)
+      LogIfError(swept, "sweep of lake table " + path.ToString());
+  });
+  if (posted) swept_[table.table_id] = now;
 }
 
 TieringService::TieringService(ServiceOptions options)

@@ -17,7 +17,16 @@ Result<std::optional<int64_t>> CompactOnce(lake::LakeTable& table, int32_t files
   return compacted;
 }
 
+constexpr int64_t kOrphanAgeMs = int64_t{24} * 60 * 60 * 1000;
+
 }  // namespace
+
+Result<int64_t> SweepOrphans(lake::LakeCatalog& lake, const types::TablePath& path, bool by_age) {
+  ASSIGN_OR_RAISE(const auto table, lake.OpenTable(path));
+  lake::OrphanOptions options;
+  if (by_age) options.older_than_ms = kOrphanAgeMs;
+  return table->RemoveOrphans(options);
+}
 
 Result<UpkeepResult> KeepUp(ClusterLink& link, lake::LakeCatalog& lake,
                             const types::TablePath& path, int32_t files_min) {

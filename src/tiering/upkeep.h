@@ -20,4 +20,8 @@ struct UpkeepResult {
 Result<UpkeepResult> KeepUp(ClusterLink& link, lake::LakeCatalog& lake,
                             const types::TablePath& path, int32_t files_min);
 
+/// Remove lake files that a died writer of ours left behind; `by_age`: also those whose writer left
+/// no record and that are a day old. Returns how many.
+Result<int64_t> SweepOrphans(lake::LakeCatalog& lake, const types::TablePath& path, bool by_age);
+
 }  // namespace sluice::tiering

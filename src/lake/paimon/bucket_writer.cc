@@ -39,7 +39,9 @@ class AppendWriter : public BucketWriter {
         shaper_(std::move(shaper)),
         place_(std::move(place)),
         files_(*context_, {.folder = place_.folder, .first_sequence = place_.first_sequence}) {}
-  ~AppendWriter() override { files_.Abort(); }
+  ~AppendWriter() override {
+    if (files_.Abort() && !finished_) context_->session.Settle();
+  }
 
   Status Write(const LakeRows& rows) override {
     ASSIGN_OR_RAISE(const Columns columns, shaper_.Shape(rows, place_.fluss_bucket));
@@ -48,6 +50,7 @@ class AppendWriter : public BucketWriter {
   int64_t buffered_bytes() const override { return files_.buffered_bytes(); }
   Result<std::unique_ptr<PreparedFiles>> Finish() override {
     ASSIGN_OR_RAISE(auto data, files_.Finish());
+    finished_ = true;
     return Prepare(place_, std::move(data), {});
   }
 
@@ -56,6 +59,7 @@ class AppendWriter : public BucketWriter {
   RowShaper shaper_;
   BucketPlace place_;
   DataFileWriter files_;
+  bool finished_ = false;  // Then the files, and the session's piece of work, are PreparedFiles'.
 };
 
 class KeyWriter : public BucketWriter {
@@ -73,8 +77,8 @@ class KeyWriter : public BucketWriter {
     }
   }
   ~KeyWriter() override {
-    data_.Abort();
-    changelog_.Abort();
+    const bool data_gone = data_.Abort();
+    if (changelog_.Abort() && data_gone && !finished_) context_->session.Settle();
   }
 
   Status Write(const LakeRows& rows) override {
@@ -96,6 +100,7 @@ class KeyWriter : public BucketWriter {
     RETURN_NOT_OK(Flush());
     ASSIGN_OR_RAISE(auto data, data_.Finish());
     ASSIGN_OR_RAISE(auto changelog, changelog_.Finish());
+    finished_ = true;
     return Prepare(place_, std::move(data), std::move(changelog));
   }
 
@@ -176,6 +181,7 @@ class KeyWriter : public BucketWriter {
   std::vector<Columns> batches_;
   std::vector<int8_t> kinds_;
   int64_t buffered_bytes_ = 0;
+  bool finished_ = false;
 };
 
 }  // namespace

@@ -158,6 +158,17 @@ Status Committer::CheckFence(const CommitOptions& options) {
 }
 
 Result<std::optional<int64_t>> Committer::Commit(const CommitChange& change) {
+  RETURN_NOT_OK(session_.Begin());
+  bool all_gone = true;
+  auto committed = CommitAttempts(change, &all_gone);
+  // Else manifests, or even the snapshot, may lie there: the session stays on record.
+  if (committed.ok() && all_gone) session_.Settle();
+  return committed;
+}
+
+// `all_gone` becomes false when a file of a lost attempt stays.
+Result<std::optional<int64_t>> Committer::CommitAttempts(const CommitChange& change,
+                                                         bool* all_gone) {
   CRASH_POINT("lake.commit.before-manifests");
   ASSIGN_OR_RAISE(const Written written, WriteChange(change));
   CRASH_POINT("lake.commit.after-manifests");
@@ -170,7 +181,10 @@ Result<std::optional<int64_t>> Committer::Commit(const CommitChange& change) {
     // Holds at the commit too: another snapshot in between would take the id that TryPut wants.
     RETURN_NOT_OK(CheckFence(change.options));
     ASSIGN_OR_RAISE(const bool conflicts, Conflicts(change, latest));
-    if (conflicts) return std::nullopt;
+    if (conflicts) {
+      *all_gone = false;  // The manifests of the change.
+      return std::nullopt;
+    }
     std::vector<std::string> attempt_files;
     ASSIGN_OR_RAISE(const auto base, BaseManifests(latest, &attempt_files));
     ASSIGN_OR_RAISE(const auto base_list, manifests_.WriteList(base));
@@ -181,14 +195,14 @@ Result<std::optional<int64_t>> Committer::Commit(const CommitChange& change) {
     RETURN_NOT_OK(SyncFolders(files_, paths_.location(), paths_.SnapshotFolder()));
     ASSIGN_OR_RAISE(const LakeSnapshot snapshot, MakeSnapshot(change, latest, written, base_list));
     CRASH_POINT("lake.commit.before-snapshot");
-    ASSIGN_OR_RAISE(const bool put, snapshots_.TryPut(snapshot));
+    ASSIGN_OR_RAISE(const bool put, snapshots_.TryPut(snapshot, session_));
     if (put) {
       CRASH_POINT("lake.commit.after-snapshot");
       return snapshot.id;
     }
     LogInfo("another writer committed first, trying again table={} snapshot={}", paths_.location(),
             snapshot.id);
-    for (const std::string& name : attempt_files) manifests_.Remove(name);
+    for (const std::string& name : attempt_files) *all_gone = manifests_.Remove(name) && *all_gone;
   }
   return Error(ErrorCode::kStorage,
                "lake commit lost against other writers too often, table=", paths_.location());

@@ -26,19 +26,22 @@ struct CommitChange {
 class Committer {
  public:
   Committer(io::FileSystem& files, io::Clock& clock, const TablePaths& paths,
-            SnapshotStore& snapshots, ManifestStore& manifests, SchemaStore& schemas)
+            SnapshotStore& snapshots, ManifestStore& manifests, SchemaStore& schemas,
+            WriterSession& session)
       : files_(files),
         clock_(clock),
         paths_(paths),
         snapshots_(snapshots),
         manifests_(manifests),
-        schemas_(schemas) {}
+        schemas_(schemas),
+        session_(session) {}
 
   /// Id of the new snapshot; nullopt when a file to delete is gone or new files overlap with others
   /// of their level, which only changes with DELETE entries can meet.
   Result<std::optional<int64_t>> Commit(const CommitChange& change);
 
  private:
+  Result<std::optional<int64_t>> CommitAttempts(const CommitChange& change, bool* all_gone);
   // Files written for the attempts of one commit.
   struct Written {
     std::vector<ManifestMeta> delta, changelog;
@@ -59,6 +62,7 @@ class Committer {
   SnapshotStore& snapshots_;
   ManifestStore& manifests_;
   SchemaStore& schemas_;
+  WriterSession& session_;
 };
 
 /// Join the last manifests of a list, all of them small, when there are many: entries that cancel

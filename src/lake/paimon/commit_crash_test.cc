@@ -69,7 +69,7 @@ uint64_t RunOnce(uint64_t seed, bool primary_key, uint64_t stop) {
   auto table = (*reopened)->OpenTable({"db", "t"});
   EXPECT_OK(table.status());
   if (!table.ok()) return operations;
-  EXPECT_OK((*table)->RemoveTemporaryFiles());
+  EXPECT_OK((*table)->RemoveOrphans({}));
   CheckSnapshots(**table, *workload, workload->AllColumns());
   // A commit that returned is there; the next one goes through.
   if (committed.has_value()) {

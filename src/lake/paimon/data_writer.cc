@@ -65,7 +65,6 @@ DataFileWriter::DataFileWriter(const WriteContext& context, DataFileSpec spec)
       key_types_(TypesIn(columns_, 0, key_columns_)),
       value_types_(TypesIn(columns_, value_columns_, columns_.size())),
       target_bytes_(TargetFileBytes(*context.schema)),
-      uuid_(context.random.Uuid()),
       next_sequence_(spec_.first_sequence) {}
 
 Status DataFileWriter::Roll() {
@@ -73,7 +72,7 @@ Status DataFileWriter::Roll() {
   RETURN_NOT_OK(CloseFile());
   RETURN_NOT_OK(context_.files.MakeFolders(spec_.folder));
   meta_ = DataFileMeta();
-  meta_.name = spec_.prefix + uuid_ + "-" + std::to_string(done_.size()) + ".parquet";
+  meta_.name = spec_.prefix + context_.session.NewName() + ".parquet";
   meta_.schema_id = context_.schema->id;
   meta_.level = spec_.level;
   meta_.source = spec_.source;
@@ -144,16 +143,19 @@ Result<std::vector<DataFileMeta>> DataFileWriter::Finish() {
   return std::move(done_);
 }
 
-void DataFileWriter::Abort() {
+bool DataFileWriter::Abort() {
+  bool all = true;
   if (file_ != nullptr) done_.push_back(std::move(meta_));
   file_.reset();
   for (const DataFileMeta& file : done_) {
     const Status removed = context_.files.Remove(io::JoinPath(spec_.folder, file.name));
+    all = all && removed.ok();
     if (!removed.ok())
       LogInfo("lake file that nobody names stays behind file={} reason={}", file.name,
               removed.message());
   }
   done_.clear();
+  return all;
 }
 
 }  // namespace sluice::lake::paimon

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "io/clock.h"
-#include "io/random.h"
 #include "lake/paimon/manifest.h"
 #include "lake/paimon/parquet_file.h"
 #include "lake/paimon/paths.h"
 #include "lake/paimon/stats.h"
+#include "lake/paimon/writer_session.h"
 
 namespace sluice::lake::paimon {
 
@@ -16,8 +16,8 @@ namespace sluice::lake::paimon {
 struct WriteContext {
   io::FileSystem& files;
   io::Clock& clock;
-  io::Random& random;
   const TablePaths& paths;
+  WriterSession& session;
   std::shared_ptr<const LakeSchema> schema;
 };
 
@@ -43,8 +43,8 @@ class DataFileWriter {
   int64_t buffered_bytes() const { return file_ == nullptr ? 0 : file_->size_bytes(); }
   /// Close and sync everything. The folder is synced too.
   Result<std::vector<DataFileMeta>> Finish();
-  /// Remove what was written.
-  void Abort();
+  /// Remove what was written; false when some of it stays.
+  bool Abort();
 
  private:
   Status Roll();
@@ -59,7 +59,6 @@ class DataFileWriter {
   size_t value_columns_;  // Position of the first column of the table itself.
   std::vector<types::DataTypePtr> key_types_, value_types_;
   int64_t target_bytes_;
-  std::string uuid_;
   int64_t next_sequence_;
   std::vector<DataFileMeta> done_;
 

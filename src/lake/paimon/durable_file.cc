@@ -3,9 +3,10 @@
 namespace sluice::lake::paimon {
 namespace {
 
-std::string TemporaryPath(io::Random& random, const std::string& path) {
+std::string TemporaryPath(std::string_view unique, const std::string& path) {
   const std::string folder = io::FolderOf(path);
-  return io::JoinPath(folder, "." + path.substr(folder.size() + 1) + "." + random.Uuid() + ".tmp");
+  return io::JoinPath(folder,
+                      "." + path.substr(folder.size() + 1) + "." + std::string(unique) + ".tmp");
 }
 
 }  // namespace
@@ -16,13 +17,9 @@ Status WriteSynced(io::FileSystem& files, const std::string& path, std::string_v
   return file->Sync();
 }
 
-bool IsTemporaryName(std::string_view name) {
-  return name.starts_with(".") && name.ends_with(".tmp");
-}
-
-Result<bool> PutFileIfAbsent(io::FileSystem& files, io::Random& random, const std::string& path,
-                             std::string_view bytes) {
-  const std::string temporary = TemporaryPath(random, path);
+Result<bool> PutFileIfAbsent(io::FileSystem& files, std::string_view unique,
+                             const std::string& path, std::string_view bytes) {
+  const std::string temporary = TemporaryPath(unique, path);
   RETURN_NOT_OK(WriteSynced(files, temporary, bytes));
   ASSIGN_OR_RAISE(const bool renamed, files.RenameIfAbsent(temporary, path));
   if (!renamed) {
@@ -33,9 +30,9 @@ Result<bool> PutFileIfAbsent(io::FileSystem& files, io::Random& random, const st
   return true;
 }
 
-Status ReplaceFileAtomically(io::FileSystem& files, io::Random& random, const std::string& path,
-                             std::string_view bytes) {
-  const std::string temporary = TemporaryPath(random, path);
+Status ReplaceFileAtomically(io::FileSystem& files, std::string_view unique,
+                             const std::string& path, std::string_view bytes) {
+  const std::string temporary = TemporaryPath(unique, path);
   RETURN_NOT_OK(WriteSynced(files, temporary, bytes));
   RETURN_NOT_OK(files.Rename(temporary, path));
   return files.SyncFolder(io::FolderOf(path));

@@ -148,7 +148,9 @@ Result<int64_t> Expiration::Run(const ExpireOptions& options) {
   CRASH_POINT("lake.expire.after-manifests");
   for (const LakeSnapshot& snapshot : expired)
     RETURN_NOT_OK(RemoveIfThere(paths_.Snapshot(snapshot.id)));
-  RETURN_NOT_OK(snapshots_.PutEarliest(end));
+  RETURN_NOT_OK(session_.Begin());
+  RETURN_NOT_OK(snapshots_.PutEarliest(end, session_));
+  session_.Settle();
   return static_cast<int64_t>(expired.size());
 }
 

@@ -10,12 +10,14 @@ namespace sluice::lake::paimon {
 class Expiration {
  public:
   Expiration(io::FileSystem& files, io::Clock& clock, const TablePaths& paths,
-             SnapshotStore& snapshots, ManifestStore& manifests, const LakeSchema& schema)
+             SnapshotStore& snapshots, ManifestStore& manifests, WriterSession& session,
+             const LakeSchema& schema)
       : files_(files),
         clock_(clock),
         paths_(paths),
         snapshots_(snapshots),
         manifests_(manifests),
+        session_(session),
         schema_(schema) {}
   /// Number of snapshots dropped.
   Result<int64_t> Run(const ExpireOptions& options);
@@ -33,6 +35,7 @@ class Expiration {
   const TablePaths& paths_;
   SnapshotStore& snapshots_;
   ManifestStore& manifests_;
+  WriterSession& session_;
   const LakeSchema& schema_;
 };
 

@@ -118,8 +118,10 @@ Result<ManifestStore::WrittenList> ManifestStore::WriteList(
   return list;
 }
 
-void ManifestStore::Remove(const std::string& name) {
-  LogIfError(files_.Remove(paths_.Manifest(name)), "removing a manifest that no snapshot names");
+bool ManifestStore::Remove(const std::string& name) {
+  const Status removed = files_.Remove(paths_.Manifest(name));
+  LogIfError(removed, "removing a manifest that no snapshot names");
+  return removed.ok();
 }
 
 Result<LiveFiles> ManifestStore::ReadLive(const LakeSnapshot& snapshot) const {

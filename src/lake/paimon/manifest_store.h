@@ -8,6 +8,7 @@
 #include "lake/paimon/manifest.h"
 #include "lake/paimon/paths.h"
 #include "lake/paimon/schema_store.h"
+#include "lake/paimon/writer_session.h"
 
 namespace sluice::lake::paimon {
 
@@ -20,8 +21,8 @@ using LiveFiles = std::vector<ManifestEntry>;
 class ManifestStore {
  public:
   ManifestStore(io::FileSystem& files, io::Random& random, const TablePaths& paths,
-                SchemaStore& schemas)
-      : files_(files), random_(random), paths_(paths), schemas_(schemas) {}
+                SchemaStore& schemas, WriterSession& session)
+      : files_(files), random_(random), paths_(paths), schemas_(schemas), session_(session) {}
 
   Result<std::vector<ManifestEntry>> Read(const std::string& manifest) const;
   Result<std::vector<ManifestMeta>> ReadList(const std::string& list) const;
@@ -37,15 +38,14 @@ class ManifestStore {
   Result<WrittenList> WriteList(const std::vector<ManifestMeta>& manifests);
   Status MakeFolder() { return files_.MakeFolders(paths_.ManifestFolder()); }
   Status SyncFolder() { return SyncFolders(files_, paths_.location(), paths_.ManifestFolder()); }
-  void Remove(const std::string& name);
+  /// False when it stays.
+  bool Remove(const std::string& name);
 
   /// All files that the snapshot's state holds: base list, then delta list.
   Result<LiveFiles> ReadLive(const LakeSnapshot& snapshot) const;
 
  private:
-  std::string NewName(std::string_view prefix) {
-    return std::string(prefix) + random_.Uuid() + "-0";
-  }
+  std::string NewName(std::string_view prefix) { return std::string(prefix) + session_.NewName(); }
   std::string SyncMarker();
   Result<SimpleStats> PartitionStats(const std::vector<ManifestEntry>& entries);
 
@@ -53,6 +53,7 @@ class ManifestStore {
   io::Random& random_;
   const TablePaths& paths_;
   SchemaStore& schemas_;
+  WriterSession& session_;
 };
 
 /// Apply entries in order: ADD puts a file, DELETE takes one away. DELETEs of files that are not

@@ -9,6 +9,7 @@
 #include "lake/paimon/schema_json.h"
 #include "lake/paimon/schema_store.h"
 #include "lake/paimon/snapshot_store.h"
+#include "lake/paimon/writer_session.h"
 
 namespace sluice::lake {
 namespace paimon {
@@ -28,10 +29,12 @@ class PaimonCatalog : public LakeCatalog {
   // Fails at start rather than at the first table when nothing can be written.
   Status CheckWritable() {
     const std::string probe =
-        io::JoinPath(warehouse_, ".probe." + services_.random->Uuid() + ".tmp");
+        io::JoinPath(warehouse_, ".probe." + OwnName(*services_.random) + ".tmp");
     Status written = files_.MakeFolders(warehouse_);
     if (written.ok()) written = WriteSynced(files_, probe, "");
-    if (written.ok()) written = files_.Remove(probe);
+    // What commits rest on.
+    if (written.ok()) written = files_.RenameIfAbsent(probe, probe + "2").status();
+    if (written.ok()) written = files_.Remove(probe + "2");
     if (written.ok()) return written;
     return Error(ErrorCode::kInvalidConfig,
                  "warehouse cannot be written, datalake.paimon.warehouse=", warehouse_,
@@ -52,7 +55,7 @@ class PaimonCatalog : public LakeCatalog {
     SchemaStore schemas(files_, paths);
     ASSIGN_OR_RAISE(const auto ids, schemas.Ids());
     if (ids.empty()) {
-      ASSIGN_OR_RAISE(const bool created, PutFileIfAbsent(files_, *services_.random,
+      ASSIGN_OR_RAISE(const bool created, PutFileIfAbsent(files_, OwnName(*services_.random),
                                                           paths.Schema(0), SchemaToJson(wanted)));
       CRASH_POINT("lake.create.after-schema");
       if (created) return Taken::kCreated;
@@ -73,8 +76,8 @@ class PaimonCatalog : public LakeCatalog {
       ASSIGN_OR_RAISE(const std::string text, schemas.Text(latest->id));
       ASSIGN_OR_RAISE(const std::string edited, EditSchemaJson(text, edit));
       CRASH_POINT("lake.alter.before-schema");
-      ASSIGN_OR_RAISE(const bool put,
-                      PutFileIfAbsent(files_, *services_.random, paths.Schema(edit.id), edited));
+      ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, OwnName(*services_.random),
+                                                      paths.Schema(edit.id), edited));
       CRASH_POINT("lake.alter.after-schema");
       if (put) return Status::OK();
     }
@@ -84,7 +87,7 @@ class PaimonCatalog : public LakeCatalog {
 
   Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
     const TablePaths paths(LocationOf(path));
-    SnapshotStore snapshots(files_, *services_.random, paths);
+    SnapshotStore snapshots(files_, paths);
     ASSIGN_OR_RAISE(const auto ids, snapshots.Ids());
     if (!ids.empty()) return false;
     RETURN_NOT_OK(files_.RemoveTree(paths.location()));
@@ -140,7 +143,7 @@ class PaimonCatalog : public LakeCatalog {
                    " path=", paths.location(), " ", difference);
     }
     if (!must_be_empty) return Status::OK();
-    SnapshotStore snapshots(files_, *services_.random, paths);
+    SnapshotStore snapshots(files_, paths);
     ASSIGN_OR_RAISE(const auto ids, snapshots.Ids());
     if (ids.empty()) return Status::OK();
     return Error(ErrorCode::kLakeTableAlreadyExist,

@@ -10,6 +10,7 @@
 #include "lake/paimon/compaction.h"
 #include "lake/paimon/expire.h"
 #include "lake/paimon/fluss_table.h"
+#include "lake/paimon/orphan_sweep.h"
 #include "lake/paimon/split_reader.h"
 #include "lake/paimon/system_tables.h"
 
@@ -61,14 +62,15 @@ class PaimonTable : public LakeTable {
         path_(std::move(path)),
         paths_(location),
         schemas_(files_, paths_),
-        snapshots_(files_, random_, paths_),
-        manifests_(files_, random_, paths_, schemas_),
-        committer_(files_, clock_, paths_, snapshots_, manifests_, schemas_) {}
+        snapshots_(files_, paths_),
+        session_(files_, random_, paths_),
+        manifests_(files_, random_, paths_, schemas_, session_),
+        committer_(files_, clock_, paths_, snapshots_, manifests_, schemas_, session_) {}
 
   Status Open() {
     ASSIGN_OR_RAISE(schema_, schemas_.Latest());
     write_ = std::make_shared<const WriteContext>(
-        WriteContext{files_, clock_, random_, paths_, schema_});
+        WriteContext{files_, clock_, paths_, session_, schema_});
     return Status::OK();
   }
 
@@ -101,6 +103,7 @@ class PaimonTable : public LakeTable {
     if (!unaware) {
       ASSIGN_OR_RAISE(place.first_sequence, NextSequence(place));
     }
+    RETURN_NOT_OK(session_.Begin());
     return schema_->has_primary_key()
                ? MakeKeyWriter(write_, std::move(shaper), std::move(place))
                : MakeAppendWriter(write_, std::move(shaper), std::move(place));
@@ -117,18 +120,22 @@ class PaimonTable : public LakeTable {
     }
     ASSIGN_OR_RAISE(const auto id, committer_.Commit(change));
     CHECK(id.has_value());  // A commit that only adds files meets no conflict.
+    for (size_t i = 0; i < files.size(); ++i) session_.Settle();
     return *id;
   }
 
   void Discard(std::vector<std::unique_ptr<PreparedFiles>> files) override {
     for (const auto& prepared : files) {
       const auto& bucket = static_cast<const PreparedBucket&>(*prepared);
+      bool all_gone = true;
       for (const auto* metas : {&bucket.data, &bucket.changelog}) {
         for (const DataFileMeta& file : *metas) {
-          LogIfError(files_.Remove(io::JoinPath(bucket.folder, file.name)),
-                     "removing a lake file of an abandoned commit");
+          const Status removed = files_.Remove(io::JoinPath(bucket.folder, file.name));
+          LogIfError(removed, "removing a lake file of an abandoned commit");
+          all_gone = all_gone && removed.ok();
         }
       }
+      if (all_gone) session_.Settle();
     }
   }
 
@@ -196,12 +203,21 @@ class PaimonTable : public LakeTable {
     return FilesTable(paths_, *schema_, *live);
   }
 
-  Status Pin(const std::string& consumer, int64_t snapshot_id) override {
-    RETURN_NOT_OK(snapshots_.PutConsumer(consumer, snapshot_id));
+  Result<std::string> Pin(int64_t snapshot_id) override {
+    RETURN_NOT_OK(session_.Begin());
+    std::string consumer = session_.NewName();
+    RETURN_NOT_OK(snapshots_.PutConsumer(consumer, snapshot_id, session_));
     // An expiry that looked before the pin may have taken the snapshot.
-    return snapshots_.Read(snapshot_id).status();
+    const Status there = snapshots_.Read(snapshot_id).status();
+    if (there.ok()) return consumer;
+    LogIfError(Unpin(consumer), "release of a lake snapshot");
+    return there;
   }
-  Status Unpin(const std::string& consumer) override { return snapshots_.RemoveConsumer(consumer); }
+  Status Unpin(const std::string& consumer) override {
+    RETURN_NOT_OK(snapshots_.RemoveConsumer(consumer));
+    session_.Settle();
+    return Status::OK();
+  }
 
   Result<std::optional<int64_t>> Compact(const CompactOptions& options) override {
     RETURN_NOT_OK(CheckSupported(schema_->options));
@@ -211,6 +227,7 @@ class PaimonTable : public LakeTable {
     CommitChange change{.kind = "COMPACT",
                         .options = {.user = options.user, .properties = options.properties}};
     const ReadContext read{files_, schemas_};
+    RETURN_NOT_OK(session_.Begin());
     Compactor compactor(*write_, read);
     for (const BucketFiles& bucket : GroupByBucket(*live)) {
       auto entries = schema_->has_primary_key() ? compactor.CompactKeyed(bucket, options)
@@ -221,25 +238,26 @@ class PaimonTable : public LakeTable {
       }
       std::ranges::move(*entries, std::back_inserter(change.delta));
     }
-    if (change.delta.empty()) return std::nullopt;
+    if (change.delta.empty()) {
+      session_.Settle();
+      return std::nullopt;
+    }
     ASSIGN_OR_RAISE(const auto id, committer_.Commit(change));
-    if (!id.has_value()) DropAdded(change.delta);
+    if (id.has_value()) {
+      session_.Settle();
+    } else {
+      DropAdded(change.delta);
+    }
     return id;
   }
 
   Result<int64_t> Expire(const ExpireOptions& options) override {
-    return Expiration(files_, clock_, paths_, snapshots_, manifests_, *schema_).Run(options);
+    return Expiration(files_, clock_, paths_, snapshots_, manifests_, session_, *schema_)
+        .Run(options);
   }
 
-  Status RemoveTemporaryFiles() override {
-    for (const std::string& folder :
-         {paths_.SchemaFolder(), paths_.SnapshotFolder(), paths_.ConsumerFolder()}) {
-      ASSIGN_OR_RAISE(const auto names, ListNames(files_, folder));
-      for (const std::string& name : names) {
-        if (IsTemporaryName(name)) RETURN_NOT_OK(files_.Remove(io::JoinPath(folder, name)));
-      }
-    }
-    return Status::OK();
+  Result<int64_t> RemoveOrphans(const OrphanOptions& options) override {
+    return OrphanSweep(files_, clock_, paths_, manifests_).Run(options);
   }
 
  private:
@@ -279,6 +297,7 @@ class PaimonTable : public LakeTable {
   TablePaths paths_;
   SchemaStore schemas_;
   SnapshotStore snapshots_;
+  WriterSession session_;
   ManifestStore manifests_;
   Committer committer_;
   LiveFilesCache live_;

@@ -18,6 +18,11 @@ class TablePaths {
   std::string SnapshotFolder() const { return io::JoinPath(location_, "snapshot"); }
   std::string ManifestFolder() const { return io::JoinPath(location_, "manifest"); }
   std::string ConsumerFolder() const { return io::JoinPath(location_, "consumer"); }
+  /// Records of our writers; Paimon does not know the folder.
+  std::string SessionFolder() const { return io::JoinPath(location_, ".sluice"); }
+  std::string SessionRecord(std::string_view session) const {
+    return io::JoinPath(SessionFolder(), session);
+  }
   std::string Schema(int64_t id) const {
     return io::JoinPath(SchemaFolder(), "schema-" + std::to_string(id));
   }

@@ -85,14 +85,15 @@ Result<std::optional<LakeSnapshot>> SnapshotStore::NewestOf(std::string_view use
 
 Status SnapshotStore::MakeDurable() const { return files_.SyncFolder(paths_.SnapshotFolder()); }
 
-Result<bool> SnapshotStore::TryPut(const LakeSnapshot& snapshot) const {
-  ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, random_, paths_.Snapshot(snapshot.id),
-                                                  SnapshotToJson(snapshot)));
+Result<bool> SnapshotStore::TryPut(const LakeSnapshot& snapshot, WriterSession& session) const {
+  ASSIGN_OR_RAISE(const bool put,
+                  PutFileIfAbsent(files_, session.NewName(), paths_.Snapshot(snapshot.id),
+                                  SnapshotToJson(snapshot)));
   if (!put) return false;
   CRASH_POINT("lake.commit.before-latest-hint");
   // The snapshot counts from here on. A lost hint only makes readers list the folder.
-  const Status hinted =
-      ReplaceFileAtomically(files_, random_, paths_.Latest(), std::to_string(snapshot.id));
+  const Status hinted = ReplaceFileAtomically(files_, session.NewName(), paths_.Latest(),
+                                              std::to_string(snapshot.id));
   if (!hinted.ok())
     LogInfo("hint of the newest lake snapshot is not written path={} reason={}", paths_.Latest(),
             hinted.message());
@@ -117,9 +118,11 @@ Result<std::optional<int64_t>> SnapshotStore::LeastConsumed() const {
   return least;
 }
 
-Status SnapshotStore::PutConsumer(const std::string& id, int64_t next_snapshot) const {
+Status SnapshotStore::PutConsumer(const std::string& id, int64_t next_snapshot,
+                                  WriterSession& session) const {
   RETURN_NOT_OK(files_.MakeFolders(paths_.ConsumerFolder()));
-  return ReplaceFileAtomically(files_, random_, paths_.Consumer(id), ConsumerToJson(next_snapshot));
+  return ReplaceFileAtomically(files_, session.NewName(), paths_.Consumer(id),
+                               ConsumerToJson(next_snapshot));
 }
 
 Status SnapshotStore::RemoveConsumer(const std::string& id) const {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "io/file.h"
-#include "io/random.h"
 #include "lake/paimon/durable_file.h"
 #include "lake/paimon/paths.h"
+#include "lake/paimon/writer_session.h"
 
 namespace sluice::lake::paimon {
 
@@ -16,8 +16,7 @@ namespace sluice::lake::paimon {
 /// Threads: any.
 class SnapshotStore {
  public:
-  SnapshotStore(io::FileSystem& files, io::Random& random, const TablePaths& paths)
-      : files_(files), random_(random), paths_(paths) {}
+  SnapshotStore(io::FileSystem& files, const TablePaths& paths) : files_(files), paths_(paths) {}
 
   /// Newest snapshot id, nullopt when there is none.
   Result<std::optional<int64_t>> LatestId() const;
@@ -37,15 +36,15 @@ class SnapshotStore {
 
   /// Put the snapshot in place unless its id is taken: false then. Durable on return, the LATEST
   /// hint too.
-  Result<bool> TryPut(const LakeSnapshot& snapshot) const;
+  Result<bool> TryPut(const LakeSnapshot& snapshot, WriterSession& session) const;
   /// Set the EARLIEST hint.
-  Status PutEarliest(int64_t id) const {
-    return ReplaceFileAtomically(files_, random_, paths_.Earliest(), std::to_string(id));
+  Status PutEarliest(int64_t id, WriterSession& session) const {
+    return ReplaceFileAtomically(files_, session.NewName(), paths_.Earliest(), std::to_string(id));
   }
 
   // Consumers: the least next snapshot over all of them, nullopt when there are none.
   Result<std::optional<int64_t>> LeastConsumed() const;
-  Status PutConsumer(const std::string& id, int64_t next_snapshot) const;
+  Status PutConsumer(const std::string& id, int64_t next_snapshot, WriterSession& session) const;
   Status RemoveConsumer(const std::string& id) const;
 
  private:
@@ -53,7 +52,6 @@ class SnapshotStore {
   Result<bool> Exists(int64_t id) const { return files_.Exists(paths_.Snapshot(id)); }
 
   io::FileSystem& files_;
-  io::Random& random_;
   const TablePaths& paths_;
 };
 
