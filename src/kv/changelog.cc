@@ -2,27 +2,39 @@
 
 #include <arrow/record_batch.h>
 
+#include <algorithm>
+
+#include "base/bytes.h"
 #include "base/check.h"
 #include "wire/kv_batch.h"
 #include "wire/log_batch.h"
 
 namespace sluice::kv {
 
+std::string_view CopyStored(int16_t schema_id, std::string_view row, Arena* bytes) {
+  const size_t size = wire::kStoredValueHeadBytes + row.size();
+  char* const at = bytes->Take(size);
+  StoreLe(at, schema_id);
+  std::copy(row.begin(), row.end(), at + wire::kStoredValueHeadBytes);
+  return {at, size};
+}
+
 Result<std::string> BuildChangelogBatch(const RowVersion& version,
                                         std::span<const wire::ChangeType> changes,
-                                        std::span<const std::string> rows,
+                                        std::span<const std::string_view> rows,
                                         wire::LogBatchOptions options) {
   CHECK(changes.size() == rows.size());
   options.schema_id = static_cast<int16_t>(version.schema_id);
   if (rows.empty()) return wire::BuildEmptyLogBatch(options, /*append_only=*/false);
-  const std::vector<std::string_view> views(rows.begin(), rows.end());
-  ASSIGN_OR_RAISE(const auto batch, version.codec.Decode(views));
+  ASSIGN_OR_RAISE(const auto batch, version.codec.Decode(rows));
   return wire::BuildLogBatch(options, *batch, changes);
 }
 
 Result<Folded> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
                                   const RowVersion& version, const RowKeys& keys) {
   Folded folded;
+  auto bytes = std::make_shared<Arena>();
+  folded.changes.bytes = bytes;
   const wire::LogBatchHeader& header = batch.header();
   if (header.record_count == 0) return folded;
   if (batch.append_only())
@@ -41,15 +53,16 @@ Result<Folded> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
       case wire::ChangeType::kUpdateBefore:
         break;  // Its +U follows.
       case wire::ChangeType::kDelete:
-        folded.layer.Put(row_keys[i], std::nullopt);
+        folded.changes.list.push_back({bytes->Copy(row_keys[i]), std::nullopt});
         --folded.row_count_delta;
         break;
       case wire::ChangeType::kInsert:
         ++folded.row_count_delta;
         [[fallthrough]];
       case wire::ChangeType::kUpdateAfter:
-        folded.layer.Put(row_keys[i], wire::BuildStoredValue(
-                                          static_cast<int16_t>(version.schema_id), encoded[i]));
+        folded.changes.list.push_back(
+            {bytes->Copy(row_keys[i]),
+             CopyStored(static_cast<int16_t>(version.schema_id), encoded[i], bytes.get())});
         break;
       case wire::ChangeType::kAppendOnly:
         return Corrupt("append-only record in a changelog offset=",

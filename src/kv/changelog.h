@@ -2,6 +2,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -20,12 +21,15 @@ namespace sluice::kv {
 /// are none.
 Result<std::string> BuildChangelogBatch(const RowVersion& version,
                                         std::span<const wire::ChangeType> changes,
-                                        std::span<const std::string> rows,
+                                        std::span<const std::string_view> rows,
                                         wire::LogBatchOptions options);
+
+/// A stored value of `row`, in `bytes`.
+std::string_view CopyStored(int16_t schema_id, std::string_view row, Arena* bytes);
 
 /// A changelog batch folded by key.
 struct Folded {
-  Layer layer;  ///< Newest version of each key that the batch touches.
+  Changes changes;
   int64_t row_count_delta = 0;
 };
 /// Fold the records of a changelog batch from log offset `from` on.

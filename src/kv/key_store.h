@@ -49,8 +49,9 @@ class KeyStore {
   /// One slot per key, in order; nullopt = absent.
   virtual Result<std::vector<std::optional<std::string>>> Get(
       std::span<const std::string_view> keys) = 0;
-  /// True when Get of these keys would not wait for the device.
-  virtual bool IsCached(std::span<const std::string_view> keys) = 0;
+  /// As Get, but nullopt when that would wait for the device.
+  virtual Result<std::optional<std::vector<std::optional<std::string>>>> GetCached(
+      std::span<const std::string_view> keys) = 0;
   virtual Result<std::unique_ptr<Cursor>> NewCursor() = 0;
   /// Apply all changes (each key once) and `applied` as one: durable when this returns, all or
   /// nothing after a crash.

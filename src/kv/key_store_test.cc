@@ -34,7 +34,9 @@ TEST_P(KeyStoreTest, NewStoreIsEmptyAndMakesNoFiles) {
   EXPECT_EQ(*store_->applied(), Applied{});
   const std::vector<std::string_view> keys{"a"};
   EXPECT_THAT(*store_->Get(keys), ElementsAre(std::nullopt));
-  EXPECT_TRUE(store_->IsCached(keys));
+  ASSERT_OK_AND_ASSIGN(const auto cached, store_->GetCached(keys));
+  ASSERT_TRUE(cached.has_value());  // Nothing to wait for.
+  EXPECT_THAT(*cached, ElementsAre(std::nullopt));
   EXPECT_THAT(Walk(**store_->NewCursor()), ElementsAre());
   EXPECT_FALSE(*io::LocalFileSystem().Exists(io::JoinPath(dir_.path(), "kv-3")));
 }
@@ -67,6 +69,14 @@ TEST_P(KeyStoreTest, CursorKeepsWhatItSaw) {
   EXPECT_THAT(Walk(**store_->NewCursor(), "aa"), ElementsAre("c=2"));
 }
 
+TEST_P(KeyStoreTest, WhatWasJustWrittenIsReadWithoutWaiting) {
+  ASSERT_OK(Write({{"a", "1"}, {"b", "2"}}, {2, 2}));
+  const std::vector<std::string_view> keys{"b", "x", "a"};
+  ASSERT_OK_AND_ASSIGN(const auto cached, store_->GetCached(keys));
+  ASSERT_TRUE(cached.has_value());
+  EXPECT_THAT(*cached, ElementsAre("2", std::nullopt, "1"));
+}
+
 TEST_P(KeyStoreTest, RemovedStoreStartsAnew) {
   ASSERT_OK(Write({{"a", "1"}}, {1, 1}));
   store_.reset();
@@ -77,6 +87,18 @@ TEST_P(KeyStoreTest, RemovedStoreStartsAnew) {
 
 INSTANTIATE_TEST_SUITE_P(Stores, KeyStoreTest, testing::ValuesIn(kStoreKinds),
                          [](const auto& info) { return info.param.name; });
+
+TEST(RocksKeyStoreTest, StoreThatIsNotOpenIsToBeWaitedFor) {
+  const TempDir dir;
+  const auto stores = MakeRocksStores(io::LocalFileSystem(), RocksOptions{});
+  const std::string folder = io::JoinPath(dir.path(), "kv-0");
+  const std::vector<KeyStore::Change> changes{{"a", "1"}};
+  ASSERT_OK((*stores->Open(folder))->Write(changes, {7, 1}));
+  const auto store = stores->Open(folder).ValueOrDie();
+  const std::vector<std::string_view> keys{"a"};
+  EXPECT_EQ(*store->GetCached(keys), std::nullopt);
+  EXPECT_THAT(*store->Get(keys), ElementsAre("1"));
+}
 
 TEST(RocksKeyStoreTest, DamagedCloseMarkFallsBackToTheStore) {
   const TempDir dir;

@@ -1,5 +1,7 @@
 #include "kv/kv_scan.h"
 
+#include "wire/kv_batch.h"
+
 namespace sluice::kv {
 namespace {
 
@@ -19,21 +21,20 @@ LayeredScan::LayeredScan(Layers layers, std::shared_ptr<KeyStore> store,
       cursor_(NewestFirst(layers_), std::move(cursor)),
       log_offset_(log_offset) {}
 
-Result<std::vector<std::string>> LayeredScan::Next(size_t bytes_max) {
-  std::vector<std::string> values;
-  if (done_) return values;
+Status LayeredScan::Next(size_t bytes_max, int64_t rows_max, wire::ValueBatchBuilder* out) {
+  if (done_) return Status::OK();
   if (!started_) {
     cursor_.Seek("");
     started_ = true;
   }
-  for (size_t size_bytes = 0; cursor_.valid(); cursor_.Next()) {
+  for (size_t size_bytes = 0; cursor_.valid() && out->count() < rows_max; cursor_.Next()) {
     size_bytes += cursor_.value().size();
-    if (!values.empty() && size_bytes > bytes_max) break;
-    values.emplace_back(cursor_.value());
+    if (out->count() > 0 && size_bytes > bytes_max) break;
+    out->Add(cursor_.value());
   }
   RETURN_NOT_OK(cursor_.status());
   done_ = !cursor_.valid();
-  return values;
+  return Status::OK();
 }
 
 }  // namespace sluice::kv

@@ -15,7 +15,7 @@ class LayeredScan : public KvScan {
               std::unique_ptr<KeyStore::Cursor> cursor, int64_t log_offset);
 
   int64_t log_offset() const override { return log_offset_; }
-  Result<std::vector<std::string>> Next(size_t bytes_max) override;
+  Status Next(size_t bytes_max, int64_t rows_max, wire::ValueBatchBuilder* out) override;
   bool done() const override { return done_; }
 
  private:

@@ -54,20 +54,21 @@ int64_t KvTablet::log_offset() const { return write_back_->upto().log_offset; }
 int64_t KvTablet::applied_offset() const { return applied_.log_offset; }
 
 Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
-                                   std::span<const int> target_columns, bool overwrite) {
+                                   std::span<const int> target_columns, bool overwrite,
+                                   Reads reads) {
   MaybeStartFlush();  // Also when refused: a failed flush is tried again by the puts that it holds
                       // up.
   RETURN_NOT_OK(RefuseWhenFull());
   if (!batch.CrcMatches()) return Corrupt("kv batch fails its crc ", options_.bucket.ToString());
   ASSIGN_OR_RAISE(PutBatch put, PutBatch::Parse(*rows_, batch, target_columns, overwrite));
   const auto keys = put.keys_to_read();
-  ASSIGN_OR_RAISE(const auto old_values, Read(keys, &WriteBack::FindNewest));
-  RETURN_NOT_OK(put.SetOldValues(old_values));
+  ASSIGN_OR_RAISE(const Values old_values, Read(keys, &WriteBack::FindNewest, reads));
+  RETURN_NOT_OK(put.SetOldValues(old_values.list));
   RETURN_NOT_OK(put.Merge());
-  Layer layer = put.TakeLayer();
+  Changes changes = put.TakeChanges();
   Prepared prepared = put.TakePrepared();
   prepared.ticket = next_ticket_++;
-  write_back_->Stage(prepared.ticket, std::move(layer));
+  write_back_->Stage(prepared.ticket, std::move(changes));
   return prepared;
 }
 
@@ -79,22 +80,31 @@ Status KvTablet::RefuseWhenFull() const {
 }
 
 // The write-back table first, then one read of the store for all that it does not know.
-Result<std::vector<std::optional<std::string>>> KvTablet::Read(
-    std::span<const std::string_view> keys, Find find) const {
-  std::vector<std::optional<std::string>> values(keys.size());
+Result<KvTablet::Values> KvTablet::Read(std::span<const std::string_view> keys, Find find,
+                                        Reads reads) const {
+  Values values;
+  values.list.resize(keys.size());
   std::vector<size_t> missing;
   std::vector<std::string_view> missing_keys;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (const Version* version = (*write_back_.*find)(keys[i])) {
-      values[i] = *version;
+    if (const Found found = (*write_back_.*find)(keys[i]); found.known) {
+      values.list[i] = found.value;
     } else {
       missing.push_back(i);
       missing_keys.push_back(keys[i]);
     }
   }
   if (missing.empty()) return values;
-  ASSIGN_OR_RAISE(auto stored, store_->Get(missing_keys));
-  for (size_t i = 0; i < missing.size(); ++i) values[missing[i]] = std::move(stored[i]);
+  if (reads == Reads::kMayWait) {
+    ASSIGN_OR_RAISE(values.stored, store_->Get(missing_keys));
+  } else {
+    ASSIGN_OR_RAISE(auto cached, store_->GetCached(missing_keys));
+    if (!cached.has_value()) return Status::Cancelled("keys are not in memory");
+    values.stored = std::move(*cached);
+  }
+  for (size_t i = 0; i < missing.size(); ++i) {
+    if (values.stored[i].has_value()) values.list[missing[i]] = *values.stored[i];
+  }
   return values;
 }
 
@@ -123,16 +133,18 @@ Status KvTablet::Replay(const wire::LogBatchView& batch) {
   }
   if (write_back_->size_bytes() >= options_.write_back_bytes_max) RETURN_NOT_OK(FlushAll());
   ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(header.schema_id));
-  ASSIGN_OR_RAISE(Folded folded, FoldChangelogBatch(batch, log_offset(), *version, rows_->keys));
-  write_back_->Apply(std::move(folded.layer),
+  ASSIGN_OR_RAISE(const Folded folded,
+                  FoldChangelogBatch(batch, log_offset(), *version, rows_->keys));
+  write_back_->Apply(folded.changes,
                      Advanced(write_back_->upto(), header.next_offset(), folded.row_count_delta));
   MaybeStartFlush();
   return Status::OK();
 }
 
 Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(
-    std::span<const std::string_view> keys) const {
-  return Read(keys, &WriteBack::FindVisible);
+    std::span<const std::string_view> keys, Reads reads) const {
+  ASSIGN_OR_RAISE(const Values values, Read(keys, &WriteBack::FindVisible, reads));
+  return std::vector<std::optional<std::string>>(values.list.begin(), values.list.end());
 }
 
 Result<std::vector<std::vector<std::string>>> KvTablet::PrefixLookup(
@@ -150,14 +162,15 @@ Result<std::vector<std::vector<std::string>>> KvTablet::PrefixLookup(
   return values;
 }
 
-Result<std::vector<std::string>> KvTablet::LimitScan(size_t limit) const {
-  std::vector<std::string> values;
-  if (limit == 0) return values;
+Status KvTablet::LimitScan(size_t limit, wire::ValueBatchBuilder* out) const {
+  if (limit == 0) return Status::OK();
   ASSIGN_OR_RAISE(auto cursor, NewCursor());
-  for (cursor->Seek(""); cursor->valid() && values.size() < limit; cursor->Next())
-    values.emplace_back(cursor->value());
-  RETURN_NOT_OK(cursor->status());
-  return values;
+  size_t left = limit;
+  for (cursor->Seek(""); cursor->valid() && left > 0; --left) {
+    out->Add(cursor->value());
+    if (left > 1) cursor->Next();
+  }
+  return cursor->status();
 }
 
 Result<std::unique_ptr<MergeCursor>> KvTablet::NewCursor() const {
@@ -180,14 +193,6 @@ Result<std::unique_ptr<KvScan>> KvTablet::OpenScan() {
                                             store_, std::move(store_cursor), log_offset());
   MaybeStartFlush();
   return scan;
-}
-
-bool KvTablet::IsCached(std::span<const std::string_view> keys) const {
-  std::vector<std::string_view> missing;
-  for (const std::string_view key : keys) {
-    if (write_back_->FindNewest(key) == nullptr) missing.push_back(key);
-  }
-  return missing.empty() || store_->IsCached(missing);
 }
 
 std::function<Status()> KvTablet::Warm(std::vector<std::string> keys) const {

@@ -18,15 +18,18 @@
 namespace sluice::wire {
 class KvBatchView;
 class LogBatchView;
+class ValueBatchBuilder;
 struct LogBatchOptions;
 enum class ChangeType : uint8_t;
 }  // namespace sluice::wire
 
 namespace sluice::kv {
 
+class Arena;
 struct TabletRows;
 class MergeCursor;
 class WriteBack;
+struct Found;
 class Flusher;
 
 struct KvOptions {
@@ -49,8 +52,9 @@ struct KvOptions {
 struct Prepared {
   uint64_t ticket = 0;                    ///< Names the staged entries.
   std::vector<wire::ChangeType> changes;  ///< One per row of the changelog; -U and +U adjacent.
-  std::vector<std::string>
-      rows;               ///< Rows in `table.kv.format` of the schema `schema_id`, without it.
+  /// Rows in `table.kv.format` of the schema `schema_id`, without it. Views into `bytes`.
+  std::vector<std::string_view> rows;
+  std::shared_ptr<const Arena> bytes;
   int32_t schema_id = 0;  ///< Latest schema when it was prepared.
   int64_t row_count_delta = 0;
 };
@@ -63,9 +67,9 @@ class KvScan {
   virtual ~KvScan() = default;
   /// Log offset whose prefix this scan shows: all records below it.
   virtual int64_t log_offset() const = 0;
-  /// Next values (int16 LE schema id + row): at least one, until `bytes_max` is reached; empty at
-  /// the end.
-  virtual Result<std::vector<std::string>> Next(size_t bytes_max) = 0;
+  /// Add the next values (int16 LE schema id + row) to an empty `out`: at least one, until
+  /// `bytes_max` or `rows_max` is reached; none at the end.
+  virtual Status Next(size_t bytes_max, int64_t rows_max, wire::ValueBatchBuilder* out) = 0;
   virtual bool done() const = 0;
 };
 
@@ -79,6 +83,9 @@ class KvScan {
 /// `table.kv.format`. Threads: confined to the shard that owns the bucket; flushes run on the pool.
 class KvTablet {
  public:
+  /// Whether a read may wait for the device. If not, it gives Cancelled when it would.
+  enum class Reads : uint8_t { kMayWait, kCachedOnly };
+
   /// Errors: kInvalidTable for a table that has no primary key or asks for what is not there yet;
   /// kKvStorage.
   static Result<std::unique_ptr<KvTablet>> Open(KvOptions options);
@@ -98,9 +105,9 @@ class KvTablet {
   /// `target_columns`: positions of a partial update in the batch's schema, empty = all.
   /// `overwrite`: past the merge engine. Errors: kCorruptRecord, kSchemaNotExist,
   /// kInvalidTargetColumn, kDeletionDisabled (nothing is staged); kStorageBackpressure when the
-  /// write-back table is full.
+  /// write-back table is full; Cancelled with `kCachedOnly`.
   Result<Prepared> Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
-                           bool overwrite);
+                           bool overwrite, Reads reads = Reads::kMayWait);
   /// The changelog batch of `prepared` for the log: Arrow rows, or an empty batch when nothing
   /// changed. Writer id, sequence and compression come from `options`, the schema id from
   /// `prepared`.
@@ -114,19 +121,16 @@ class KvTablet {
   /// Recovery: apply one batch of the log that starts at log_offset(), or contains it.
   Status Replay(const wire::LogBatchView& batch);
 
-  /// One slot per key, in order.
-  Result<std::vector<std::optional<std::string>>> Lookup(
-      std::span<const std::string_view> keys) const;
+  /// One slot per key, in order. Errors: Cancelled with `kCachedOnly`; then call Warm first.
+  Result<std::vector<std::optional<std::string>>> Lookup(std::span<const std::string_view> keys,
+                                                         Reads reads = Reads::kMayWait) const;
   /// Values of all keys that start with each prefix, in key order.
   Result<std::vector<std::vector<std::string>>> PrefixLookup(
       std::span<const std::string_view> prefixes) const;
-  /// The first `limit` values in key order.
-  Result<std::vector<std::string>> LimitScan(size_t limit) const;
+  /// Add the first `limit` values in key order.
+  Status LimitScan(size_t limit, wire::ValueBatchBuilder* out) const;
   /// Errors: kTooManyScanners while the flusher has too much left to move.
   Result<std::unique_ptr<KvScan>> OpenScan();
-  /// True when these keys can be read on the shard without waiting for the device; else call Warm
-  /// first.
-  bool IsCached(std::span<const std::string_view> keys) const;
   /// Work for a read pool that brings the keys' blocks into the cache.
   std::function<Status()> Warm(std::vector<std::string> keys) const;
 
@@ -147,9 +151,13 @@ class KvTablet {
 
  private:
   KvTablet(KvOptions options, std::shared_ptr<KeyStore> store, Applied applied);
-  using Find = const std::optional<std::string>* (WriteBack::*)(std::string_view) const;
-  Result<std::vector<std::optional<std::string>>> Read(std::span<const std::string_view> keys,
-                                                       Find find) const;
+  // Stored values, one slot per key; views into the write-back table and `stored`.
+  struct Values {
+    std::vector<std::optional<std::string_view>> list;
+    std::vector<std::optional<std::string>> stored;
+  };
+  using Find = Found (WriteBack::*)(std::string_view) const;
+  Result<Values> Read(std::span<const std::string_view> keys, Find find, Reads reads) const;
   Result<std::unique_ptr<MergeCursor>> NewCursor() const;
   Status RefuseWhenFull() const;
   void MaybeStartFlush();

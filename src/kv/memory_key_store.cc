@@ -21,7 +21,11 @@ class MemoryKeyStore : public KeyStore {
     return values;
   }
 
-  bool IsCached(std::span<const std::string_view>) override { return true; }
+  Result<std::optional<std::vector<std::optional<std::string>>>> GetCached(
+      std::span<const std::string_view> keys) override {
+    if (stores_.cold_) return std::nullopt;
+    return Get(keys);
+  }
 
   Result<std::unique_ptr<Cursor>> NewCursor() override { return std::make_unique<Walk>(Current()); }
 

@@ -18,6 +18,8 @@ class MemoryKeyStores : public KeyStores {
 
   /// Fail every Write from now on (a full disk), or stop doing so.
   void FailWrites(bool fail) { fail_writes_ = fail; }
+  /// Let every GetCached find nothing in memory from now on, or stop doing so.
+  void Cool(bool cold) { cold_ = cold; }
   /// Keys written since the start, each Write's changes counted.
   int64_t keys_written() const { return keys_written_; }
 
@@ -34,6 +36,7 @@ class MemoryKeyStores : public KeyStores {
   std::mutex mutex_;  // Guards contents_: a flush pool writes while the shard reads.
   std::map<std::string, Published> contents_;
   std::atomic<bool> fail_writes_ = false;
+  std::atomic<bool> cold_ = false;
   std::atomic<int64_t> keys_written_ = 0;
 };
 

@@ -1,6 +1,10 @@
 #include "kv/put_batch.h"
 
+#include <bit>
+#include <functional>
+
 #include "base/check.h"
+#include "kv/changelog.h"
 #include "wire/log_batch.h"
 
 namespace sluice::kv {
@@ -54,8 +58,10 @@ Result<PutBatch> PutBatch::Parse(TabletRows& rows, const wire::KvBatchView& batc
 // A key that is not its row's would make the state differ from the changelog folded: replay derives
 // keys from rows.
 Status PutBatch::CheckRows(const wire::KvBatchView& batch) {
-  std::vector<Parts> put_rows;
+  const size_t width = rows_.versions.latest().schema->columns.size();
   std::vector<std::string_view> put_keys;
+  put_keys.reserve(batch.records().size());
+  parts_.resize(batch.records().size() * width);
   for (const wire::KvRecord& record : batch.records()) {
     if (!record.row.has_value()) {
       if (rows_.rules().deletes == DeleteBehavior::kDisable) {
@@ -63,31 +69,35 @@ Status PutBatch::CheckRows(const wire::KvBatchView& batch) {
       }
       continue;
     }
-    ASSIGN_OR_RAISE(Parts parts, rows_.versions.SplitWide(*shape_.version, *record.row));
-    put_rows.push_back(std::move(parts));
+    const std::span<Part> parts(&parts_[put_keys.size() * width], width);
+    RETURN_NOT_OK(rows_.versions.SplitWide(*shape_.version, *record.row, parts));
     put_keys.push_back(record.key);
   }
-  ASSIGN_OR_RAISE(const auto keys, rows_.keys.KeysOf(*rows_.versions.latest().schema, put_rows));
+  parts_.resize(put_keys.size() * width);
+  ASSIGN_OR_RAISE(const auto keys, rows_.keys.KeysOf(*rows_.versions.latest().schema, parts_));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] != put_keys[i]) return Corrupt("key is not that of its row record=", i);
   }
-  parts_ = std::move(put_rows);
   return Status::OK();
 }
 
 void PutBatch::AssignSlots() {
-  std::unordered_map<std::string_view, size_t> slot_of_key;
-  slot_of_key.reserve(records_.size());
+  // Open addressing, at most half full: place = slot + 1, 0 = free.
+  std::vector<uint32_t> places(std::bit_ceil(2 * records_.size() + 1));
+  slots_.reserve(records_.size());
   slot_of_.reserve(records_.size());
   for (const wire::KvRecord& record : records_) {
-    const auto [at, fresh] = slot_of_key.emplace(record.key, slots_.size());
-    if (fresh) {
+    size_t at = std::hash<std::string_view>()(record.key) & (places.size() - 1);
+    while (places[at] != 0 && slots_[places[at] - 1].key != record.key)
+      at = (at + 1) & (places.size() - 1);
+    if (places[at] == 0) {
       const bool ignored =
           !record.row.has_value() && rows_.rules().deletes == DeleteBehavior::kIgnore;
       const bool read = !(blind() && (record.row.has_value() || ignored));
       slots_.push_back(Slot{.key = record.key, .read = read});
+      places[at] = static_cast<uint32_t>(slots_.size());
     }
-    slot_of_.push_back(at->second);
+    slot_of_.push_back(places[at] - 1);
   }
 }
 
@@ -100,7 +110,7 @@ std::vector<std::string_view> PutBatch::keys_to_read() const {
   return keys;
 }
 
-Status PutBatch::SetOldValues(std::span<const std::optional<std::string>> values) {
+Status PutBatch::SetOldValues(std::span<const std::optional<std::string_view>> values) {
   size_t next = 0;
   for (Slot& slot : slots_) {
     if (!slot.read) continue;
@@ -108,18 +118,22 @@ Status PutBatch::SetOldValues(std::span<const std::optional<std::string>> values
     const auto& value = values[next++];
     slot.known = true;
     if (!value.has_value()) continue;
-    ASSIGN_OR_RAISE(slot.row, rows_.versions.Widen(*value));
+    ASSIGN_OR_RAISE(slot.row, rows_.versions.Widen(*value, bytes_.get()));
   }
   return Status::OK();
 }
 
 Status PutBatch::Merge() {
   prepared_.schema_id = rows_.versions.latest().schema_id;
-  size_t next_row = 0;
+  prepared_.changes.reserve(2 * records_.size());
+  prepared_.rows.reserve(2 * records_.size());
+  const size_t width = rows_.versions.latest().schema->columns.size();
+  std::span<const Part> rest = parts_;
   for (size_t i = 0; i < records_.size(); ++i) {
     Slot& slot = slots_[slot_of_[i]];
     if (records_[i].row.has_value()) {
-      RETURN_NOT_OK(PutRecord(slot, *records_[i].row, parts_[next_row++]));
+      RETURN_NOT_OK(PutRecord(slot, *records_[i].row, rest.first(width)));
+      rest = rest.subspan(width);
     } else if (rows_.rules().deletes == DeleteBehavior::kAllow) {
       RETURN_NOT_OK(DeleteRecord(slot));
     }
@@ -127,52 +141,59 @@ Status PutBatch::Merge() {
   return Status::OK();
 }
 
-Status PutBatch::PutRecord(Slot& slot, std::string_view row, const Parts& parts) {
+Status PutBatch::PutRecord(Slot& slot, std::string_view row, std::span<const Part> parts) {
   const bool latest = shape_.version == &rows_.versions.latest();
-  ASSIGN_OR_RAISE(MergeOutcome outcome,
-                  rows_.merger.Put(shape_, slot.row, parts, latest ? &row : nullptr));
+  ASSIGN_OR_RAISE(const MergeOutcome outcome,
+                  rows_.merger.Put(shape_, slot.row, parts, latest ? &row : nullptr, &scratch_));
   if (!outcome.changed) return Status::OK();
   CHECK(outcome.row.has_value());
   CHECK(slot.known || blind());
   const bool update = blind() || slot.row.has_value();
   if (update && !rows_.rules().wal_image) Emit(wire::ChangeType::kUpdateBefore, *slot.row);
-  Emit(update ? wire::ChangeType::kUpdateAfter : wire::ChangeType::kInsert, *outcome.row);
+  slot.row =
+      Emit(update ? wire::ChangeType::kUpdateAfter : wire::ChangeType::kInsert, *outcome.row);
   if (!update) ++prepared_.row_count_delta;
-  slot.row = std::move(outcome.row);
   slot.known = slot.changed = true;
   return Status::OK();
 }
 
 Status PutBatch::DeleteRecord(Slot& slot) {
   CHECK(slot.known);
-  ASSIGN_OR_RAISE(MergeOutcome outcome, rows_.merger.Delete(shape_, slot.row));
+  ASSIGN_OR_RAISE(const MergeOutcome outcome, rows_.merger.Delete(shape_, slot.row, &scratch_));
   if (!outcome.changed) return Status::OK();
+  slot.changed = true;
   if (outcome.row.has_value()) {
     if (!rows_.rules().wal_image) Emit(wire::ChangeType::kUpdateBefore, *slot.row);
-    Emit(wire::ChangeType::kUpdateAfter, *outcome.row);
+    slot.row = Emit(wire::ChangeType::kUpdateAfter, *outcome.row);
   } else {
     Emit(wire::ChangeType::kDelete, *slot.row);
     --prepared_.row_count_delta;
+    slot.row.reset();
   }
-  slot.row = std::move(outcome.row);
-  slot.changed = true;
   return Status::OK();
 }
 
-void PutBatch::Emit(wire::ChangeType change, const std::string& row) {
+std::string_view PutBatch::Emit(wire::ChangeType change, std::string_view row) {
+  const std::string_view stored =
+      CopyStored(static_cast<int16_t>(prepared_.schema_id), row, bytes_.get());
   prepared_.changes.push_back(change);
-  prepared_.rows.push_back(row);
+  prepared_.rows.push_back(stored.substr(wire::kStoredValueHeadBytes));
+  return prepared_.rows.back();
 }
 
-Layer PutBatch::TakeLayer() {
-  const auto schema_id = static_cast<int16_t>(prepared_.schema_id);
-  Layer layer;
-  for (Slot& slot : slots_) {
+Changes PutBatch::TakeChanges() {
+  Changes changes{bytes_, {}};
+  changes.list.reserve(slots_.size());
+  for (const Slot& slot : slots_) {
     if (!slot.changed) continue;
-    layer.Put(slot.key, slot.row.has_value() ? Version(wire::BuildStoredValue(schema_id, *slot.row))
-                                             : std::nullopt);
+    KeyStore::Change change{bytes_->Copy(slot.key), std::nullopt};
+    if (slot.row.has_value()) {
+      change.value = {slot.row->data() - wire::kStoredValueHeadBytes,
+                      slot.row->size() + wire::kStoredValueHeadBytes};
+    }
+    changes.list.push_back(change);
   }
-  return layer;
+  return changes;
 }
 
 }  // namespace sluice::kv

@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
+#include "kv/arena.h"
 #include "kv/kv_tablet.h"
 #include "kv/row_merger.h"
 #include "kv/row_versions.h"
@@ -40,39 +40,45 @@ class PutBatch {
 
   /// Each key once whose old value the merge needs.
   std::vector<std::string_view> keys_to_read() const;
-  /// Stored values in the order of keys_to_read(), nullopt = no such key.
-  Status SetOldValues(std::span<const std::optional<std::string>> values);
+  /// Stored values in the order of keys_to_read(), nullopt = no such key. They live until Merge has
+  /// ended.
+  Status SetOldValues(std::span<const std::optional<std::string_view>> values);
   /// Fold the records one after another into changelog rows.
   Status Merge();
 
+  /// Newest version of each key that the batch changed.
+  Changes TakeChanges();
   /// Changelog rows; the ticket is the tablet's to give.
   Prepared TakePrepared() { return std::move(prepared_); }
-  /// Newest version of each key that the batch changed.
-  Layer TakeLayer();
 
  private:
   struct Slot {
     std::string_view key;
-    bool read = false;   // The merge needs the old value.
-    bool known = false;  // `row` is the newest state; else only a blind upsert may come.
-    bool changed = false;
-    std::optional<std::string> row;  // In the latest schema.
+    bool read = false;     // The merge needs the old value.
+    bool known = false;    // `row` is the newest state; else only a blind upsert may come.
+    bool changed = false;  // Then `row` is the end of a stored value in `bytes_`.
+    std::optional<std::string_view> row;  // In the latest schema.
   };
 
-  PutBatch(TabletRows& rows, PutShape shape) : rows_(rows), shape_(std::move(shape)) {}
+  PutBatch(TabletRows& rows, PutShape shape) : rows_(rows), shape_(std::move(shape)) {
+    prepared_.bytes = bytes_;
+  }
   Status CheckRows(const wire::KvBatchView& batch);
   void AssignSlots();
-  Status PutRecord(Slot& slot, std::string_view row, const Parts& parts);
+  Status PutRecord(Slot& slot, std::string_view row, std::span<const Part> parts);
   Status DeleteRecord(Slot& slot);
-  void Emit(wire::ChangeType change, const std::string& row);
+  // The changelog's own copy of the row.
+  std::string_view Emit(wire::ChangeType change, std::string_view row);
   bool blind() const { return rows_.rules().blind_upserts() && !shape_.partial(); }
 
   TabletRows& rows_;
   PutShape shape_;
   std::span<const wire::KvRecord> records_;
-  std::vector<Parts> parts_;     // Per record, of the latest schema; empty for deletes.
+  Parts parts_;                  // Of the records with a row, end to end, in the latest schema.
   std::vector<size_t> slot_of_;  // Per record.
   std::vector<Slot> slots_;      // Per key, in order of first appearance.
+  std::shared_ptr<Arena> bytes_ = std::make_shared<Arena>();
+  MergeScratch scratch_;
   Prepared prepared_;
 };
 

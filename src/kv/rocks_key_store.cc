@@ -61,6 +61,9 @@ rocksdb::Options DbOptions(const RocksOptions& options,
   table.checksum = rocksdb::kCRC32c;  // nor the newer checksums.
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.block_cache = cache;
+  // What a flush writes is what was put last, and is read next.
+  table.prepopulate_block_cache =
+      rocksdb::BlockBasedTableOptions::PrepopulateBlockCache::kFlushOnly;
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   rocksdb::Options db;
@@ -82,6 +85,8 @@ rocksdb::Options DbOptions(const RocksOptions& options,
   db.max_manifest_file_size = 4 << 20;
   return db;
 }
+
+using Values = std::vector<std::optional<std::string>>;
 
 // An open database. Cursors share it, so that it outlives them.
 class OpenDb {
@@ -117,32 +122,25 @@ class OpenDb {
     return ParseApplied(bytes);
   }
 
-  Result<std::vector<std::optional<std::string>>> Get(std::span<const std::string_view> keys) {
+  // nullopt: only with `kBlockCacheTier`, when a key's block is not in the cache.
+  Result<std::optional<Values>> Get(std::span<const std::string_view> keys,
+                                    rocksdb::ReadTier tier) {
     std::vector<rocksdb::Slice> slices;
     slices.reserve(keys.size());
     for (const std::string_view key : keys) slices.push_back(ToSlice(key));
     std::vector<rocksdb::PinnableSlice> found(keys.size());
     std::vector<rocksdb::Status> statuses(keys.size());
-    db_->MultiGet(rocksdb::ReadOptions(), keys_, keys.size(), slices.data(), found.data(),
-                  statuses.data());
-    std::vector<std::optional<std::string>> values(keys.size());
+    rocksdb::ReadOptions options;
+    options.read_tier = tier;
+    db_->MultiGet(options, keys_, keys.size(), slices.data(), found.data(), statuses.data());
+    Values values(keys.size());
     for (size_t i = 0; i < keys.size(); ++i) {
       if (statuses[i].IsNotFound()) continue;
+      if (tier == rocksdb::kBlockCacheTier && statuses[i].IsIncomplete()) return std::nullopt;
       RETURN_NOT_OK(FromRocks(statuses[i], folder_));
       values[i].emplace(found[i].data(), found[i].size());
     }
-    return values;
-  }
-
-  bool IsCached(std::span<const std::string_view> keys) {
-    rocksdb::ReadOptions cached_only;
-    cached_only.read_tier = rocksdb::kBlockCacheTier;
-    rocksdb::PinnableSlice value;
-    for (const std::string_view key : keys) {
-      if (db_->Get(cached_only, keys_, ToSlice(key), &value).IsIncomplete()) return false;
-      value.Reset();
-    }
-    return true;
+    return std::optional<Values>(std::move(values));
   }
 
   Status Write(std::span<const KeyStore::Change> changes, const Applied& applied) {
@@ -220,18 +218,23 @@ class RocksKeyStore : public KeyStore {
     return db == nullptr ? Result<Applied>(Applied{}) : db->ReadApplied();
   }
 
-  Result<std::vector<std::optional<std::string>>> Get(
-      std::span<const std::string_view> keys) override {
+  Result<Values> Get(std::span<const std::string_view> keys) override {
     ASSIGN_OR_RAISE(const auto db, Open(/*create=*/false));
-    if (db == nullptr) return std::vector<std::optional<std::string>>(keys.size());
-    return db->Get(keys);
+    if (db == nullptr) return Values(keys.size());
+    ASSIGN_OR_RAISE(auto values, db->Get(keys, rocksdb::kReadAllTier));
+    return std::move(*values);
   }
 
-  bool IsCached(std::span<const std::string_view> keys) override {
-    const std::lock_guard lock(mutex_);
-    if (db_ != nullptr) return db_->IsCached(keys);
-    const auto exists = files_.Exists(DbFolder());
-    return exists.ok() && !*exists;
+  Result<std::optional<Values>> GetCached(std::span<const std::string_view> keys) override {
+    std::shared_ptr<OpenDb> db;
+    {
+      const std::lock_guard lock(mutex_);
+      db = db_;
+    }
+    if (db != nullptr) return db->Get(keys, rocksdb::kBlockCacheTier);
+    ASSIGN_OR_RAISE(const bool exists, files_.Exists(DbFolder()));
+    if (exists) return std::nullopt;  // Opening it takes a while.
+    return std::optional<Values>(Values(keys.size()));
   }
 
   Result<std::unique_ptr<Cursor>> NewCursor() override {

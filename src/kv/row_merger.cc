@@ -113,9 +113,9 @@ Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const i
   return shape;
 }
 
-Result<MergeOutcome> RowMerger::Put(const PutShape& shape,
-                                    const std::optional<std::string>& old_row, const Parts& parts,
-                                    const std::string_view* row) const {
+Result<MergeOutcome> RowMerger::Put(const PutShape& shape, std::optional<std::string_view> old_row,
+                                    std::span<const Part> parts, const std::string_view* row,
+                                    MergeScratch* scratch) const {
   CHECK(parts.size() == key_column_.size());
   RETURN_NOT_OK(CheckNulls(parts));
   if (shape.engine == MergeEngine::kFirstRow && old_row.has_value()) return MergeOutcome{};
@@ -123,24 +123,24 @@ Result<MergeOutcome> RowMerger::Put(const PutShape& shape,
     ASSIGN_OR_RAISE(const bool older, IsOlder(parts, *old_row));
     if (older) return MergeOutcome{};
   }
-  if (!shape.partial()) {
-    return MergeOutcome{true, row != nullptr ? std::string(*row) : latest_.codec.Join(parts)};
-  }
-  Parts merged(parts.size());
-  if (old_row.has_value()) {
-    ASSIGN_OR_RAISE(merged, latest_.codec.Split(*old_row));
-  }
+  if (!shape.partial()) return row != nullptr ? MergeOutcome{true, *row} : Joined(parts, scratch);
+  Parts& merged = scratch->parts;
+  merged.assign(parts.size(), std::nullopt);
+  if (old_row.has_value()) RETURN_NOT_OK(latest_.codec.SplitInto(*old_row, merged));
   for (size_t i = 0; i < parts.size(); ++i) {
     if (shape.target[i]) merged[i] = parts[i];
   }
-  return MergeOutcome{true, latest_.codec.Join(merged)};
+  return Joined(merged, scratch);
 }
 
 Result<MergeOutcome> RowMerger::Delete(const PutShape& shape,
-                                       const std::optional<std::string>& old_row) const {
+                                       std::optional<std::string_view> old_row,
+                                       MergeScratch* scratch) const {
   if (!old_row.has_value()) return MergeOutcome{};
   if (!shape.partial()) return MergeOutcome{true, std::nullopt};
-  ASSIGN_OR_RAISE(Parts left, latest_.codec.Split(*old_row));
+  Parts& left = scratch->parts;
+  left.resize(key_column_.size());
+  RETURN_NOT_OK(latest_.codec.SplitInto(*old_row, left));
   bool any = false;
   for (size_t i = 0; i < left.size(); ++i) {
     if (key_column_[i]) continue;
@@ -148,10 +148,15 @@ Result<MergeOutcome> RowMerger::Delete(const PutShape& shape,
     any = any || left[i].has_value();
   }
   if (!any) return MergeOutcome{true, std::nullopt};
-  return MergeOutcome{true, latest_.codec.Join(left)};
+  return Joined(left, scratch);
 }
 
-Status RowMerger::CheckNulls(const Parts& parts) const {
+MergeOutcome RowMerger::Joined(std::span<const Part> parts, MergeScratch* scratch) const {
+  latest_.codec.JoinInto(parts, &scratch->row);
+  return MergeOutcome{true, scratch->row};
+}
+
+Status RowMerger::CheckNulls(std::span<const Part> parts) const {
   const auto& columns = latest_.schema->columns;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].has_value() || (columns[i].type->nullable() && !key_column_[i])) continue;
@@ -161,7 +166,7 @@ Status RowMerger::CheckNulls(const Parts& parts) const {
 }
 
 // NULL is the smallest version; an equal version wins.
-Result<bool> RowMerger::IsOlder(const Parts& parts, std::string_view old_row) const {
+Result<bool> RowMerger::IsOlder(std::span<const Part> parts, std::string_view old_row) const {
   const auto position = static_cast<size_t>(rules_.version_column);
   ASSIGN_OR_RAISE(const Parts old_parts, latest_.codec.Split(old_row));
   if (!old_parts[position].has_value()) return false;

@@ -37,8 +37,16 @@ struct PutShape {
 
 /// New state of a key after one record.
 struct MergeOutcome {
-  bool changed = false;            ///< False: the old row stays, no changelog.
-  std::optional<std::string> row;  ///< In the latest schema; nullopt = the key is gone.
+  bool changed = false;  ///< False: the old row stays, no changelog.
+  /// In the latest schema; nullopt = the key is gone. Views an argument of the merge, or its
+  /// scratch: until the next one.
+  std::optional<std::string_view> row;
+};
+
+/// Room that one merge after another uses.
+struct MergeScratch {
+  Parts parts;
+  std::string row;
 };
 
 /// Merges rows given as parts of the latest schema. Holds no rows.
@@ -52,16 +60,18 @@ class RowMerger {
                            bool overwrite) const;
   /// `row` holds the same columns as `parts`, nullptr when it is of an older schema.
   /// Errors: kCorruptRecord for a NULL in a NOT NULL column.
-  Result<MergeOutcome> Put(const PutShape& shape, const std::optional<std::string>& old_row,
-                           const Parts& parts, const std::string_view* row) const;
-  Result<MergeOutcome> Delete(const PutShape& shape,
-                              const std::optional<std::string>& old_row) const;
+  Result<MergeOutcome> Put(const PutShape& shape, std::optional<std::string_view> old_row,
+                           std::span<const Part> parts, const std::string_view* row,
+                           MergeScratch* scratch) const;
+  Result<MergeOutcome> Delete(const PutShape& shape, std::optional<std::string_view> old_row,
+                              MergeScratch* scratch) const;
 
   const MergeRules& rules() const { return rules_; }
 
  private:
-  Status CheckNulls(const Parts& parts) const;
-  Result<bool> IsOlder(const Parts& parts, std::string_view old_row) const;
+  Status CheckNulls(std::span<const Part> parts) const;
+  MergeOutcome Joined(std::span<const Part> parts, MergeScratch* scratch) const;
+  Result<bool> IsOlder(std::span<const Part> parts, std::string_view old_row) const;
 
   MergeRules rules_;
   const RowVersion& latest_;

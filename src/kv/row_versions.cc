@@ -57,22 +57,24 @@ RowVersion RowVersions::Describe(int32_t schema_id,
   return RowVersion{schema_id, std::move(schema), std::move(codec), std::move(source)};
 }
 
-Result<Parts> RowVersions::SplitWide(const RowVersion& version, std::string_view row) const {
-  ASSIGN_OR_RAISE(Parts parts, version.codec.Split(row));
-  if (&version == latest_) return parts;
-  Parts wide(version.source.size());
-  for (size_t i = 0; i < wide.size(); ++i) {
-    if (version.source[i] >= 0) wide[i] = parts[static_cast<size_t>(version.source[i])];
+Status RowVersions::SplitWide(const RowVersion& version, std::string_view row,
+                              std::span<Part> out) const {
+  if (&version == latest_) return version.codec.SplitInto(row, out);
+  ASSIGN_OR_RAISE(const Parts parts, version.codec.Split(row));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int from = version.source[i];
+    out[i] = from >= 0 ? parts[static_cast<size_t>(from)] : std::nullopt;
   }
-  return wide;
+  return Status::OK();
 }
 
-Result<std::string> RowVersions::Widen(std::string_view stored_value) {
+Result<std::string_view> RowVersions::Widen(std::string_view stored_value, Arena* bytes) {
   ASSIGN_OR_RAISE(const wire::StoredValue stored, wire::ParseStoredValue(stored_value));
   ASSIGN_OR_RAISE(const RowVersion* version, Find(stored.schema_id));
-  if (version == latest_) return std::string(stored.row);
-  ASSIGN_OR_RAISE(const Parts parts, SplitWide(*version, stored.row));
-  return latest_->codec.Join(parts);
+  if (version == latest_) return stored.row;
+  Parts parts(version->source.size());
+  RETURN_NOT_OK(SplitWide(*version, stored.row, parts));
+  return bytes->Copy(latest_->codec.Join(parts));
 }
 
 Result<RowKeys> RowKeys::Make(types::RowFormat format, const types::TableDescriptor& descriptor) {
@@ -91,21 +93,19 @@ Result<RowKeys> RowKeys::Make(types::RowFormat format, const types::TableDescrip
 }
 
 Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema,
-                                                 std::span<const Parts> rows) const {
-  if (rows.empty()) return std::vector<std::string>();
+                                                 std::span<const Part> parts) const {
+  if (parts.empty()) return std::vector<std::string>();
   ASSIGN_OR_RAISE(const auto positions, schema.IndexesOf(names_));
-  std::vector<std::string> key_rows;
-  key_rows.reserve(rows.size());
-  Parts key_parts(positions.size());
-  for (const Parts& row : rows) {
+  const size_t width = schema.columns.size();
+  Parts key_parts;
+  key_parts.reserve(parts.size() / width * positions.size());
+  for (size_t row = 0; row < parts.size(); row += width) {
     for (size_t i = 0; i < positions.size(); ++i) {
-      key_parts[i] = row[static_cast<size_t>(positions[i])];
-      if (!key_parts[i].has_value()) return Corrupt("key column is null column=", names_[i]);
+      key_parts.push_back(parts[row + static_cast<size_t>(positions[i])]);
+      if (!key_parts.back().has_value()) return Corrupt("key column is null column=", names_[i]);
     }
-    key_rows.push_back(codec_.Join(key_parts));
   }
-  const std::vector<std::string_view> views(key_rows.begin(), key_rows.end());
-  ASSIGN_OR_RAISE(const auto batch, codec_.Decode(views));
+  ASSIGN_OR_RAISE(const auto batch, codec_.DecodeParts(key_parts));
   std::vector<int> all(positions.size());
   std::iota(all.begin(), all.end(), 0);
   std::vector<std::string> keys;

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kv/arena.h"
 #include "types/row.h"
 #include "types/schema.h"
 
 namespace sluice::kv {
 
-/// The encoded values of a row's columns, nullopt = NULL. Views.
-using Parts = std::vector<std::optional<std::string_view>>;
+/// The encoded value of a column of a row, nullopt = NULL. Views.
+using Part = std::optional<std::string_view>;
+using Parts = std::vector<Part>;
 
 /// The columns of one schema id of a table and how its rows read as rows of the latest.
 struct RowVersion {
@@ -39,10 +41,11 @@ class RowVersions {
   Result<const RowVersion*> Find(int32_t schema_id);
   const RowVersion& latest() const { return *latest_; }
 
-  /// Take a row of `version` apart into the columns of the latest schema.
-  Result<Parts> SplitWide(const RowVersion& version, std::string_view row) const;
-  /// The row of a stored value in the latest schema.
-  Result<std::string> Widen(std::string_view stored_value);
+  /// Take a row of `version` apart into the columns of the latest schema, each of which has a place
+  /// in `out`.
+  Status SplitWide(const RowVersion& version, std::string_view row, std::span<Part> out) const;
+  /// The row of a stored value in the latest schema: a view of the value, or a new row in `bytes`.
+  Result<std::string_view> Widen(std::string_view stored_value, Arena* bytes);
 
  private:
   RowVersion Describe(int32_t schema_id, std::shared_ptr<const types::Schema> schema) const;
@@ -59,10 +62,10 @@ class RowKeys {
   /// Errors: those of PlanKeys; kInvalidTable when the table has no primary key.
   static Result<RowKeys> Make(types::RowFormat format, const types::TableDescriptor& descriptor);
 
-  /// Keys of rows that were taken apart into the columns of `schema`.
+  /// Keys of rows that were taken apart into the columns of `schema`, their parts end to end.
   /// Errors: kCorruptRecord for a NULL in a key column, naming it.
   Result<std::vector<std::string>> KeysOf(const types::Schema& schema,
-                                          std::span<const Parts> rows) const;
+                                          std::span<const Part> parts) const;
   /// Keys of the rows of a batch whose columns are those of `schema`.
   Result<std::vector<std::string>> KeysOf(const types::Schema& schema,
                                           const arrow::RecordBatch& batch) const;

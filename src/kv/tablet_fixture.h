@@ -329,6 +329,13 @@ class TestBucket {
     return rows;
   }
 
+  std::vector<TestRow> DecodeBatch(const std::string& batch) {
+    std::vector<std::string> values;
+    for (const wire::StoredValue& value : wire::ParseValueBatch(batch).ValueOrDie())
+      values.push_back(wire::BuildStoredValue(value.schema_id, value.row));
+    return DecodeValues(values);
+  }
+
   std::string Key(int32_t id) {
     const std::string bytes = KvBatch({Del(id)});
     return std::string(wire::KvBatchView::Parse(bytes).ValueOrDie().records()[0].key);
@@ -345,10 +352,20 @@ class TestBucket {
   std::map<int32_t, TestRow> Scan(size_t bytes_max = 1 << 20) {
     return Drain(*tablet_->OpenScan().ValueOrDie(), bytes_max);
   }
+  std::vector<TestRow> Next(KvScan& scan, size_t bytes_max, int64_t rows_max = INT64_MAX) {
+    wire::ValueBatchBuilder values;
+    EXPECT_OK(scan.Next(bytes_max, rows_max, &values));
+    return DecodeBatch(values.Finish());
+  }
+  std::vector<TestRow> LimitScan(size_t limit) {
+    wire::ValueBatchBuilder values;
+    EXPECT_OK(tablet_->LimitScan(limit, &values));
+    return DecodeBatch(values.Finish());
+  }
   std::map<int32_t, TestRow> Drain(KvScan& scan, size_t bytes_max = 1 << 20) {
     std::map<int32_t, TestRow> rows;
     while (!scan.done()) {
-      for (const TestRow& row : DecodeValues(scan.Next(bytes_max).ValueOrDie())) {
+      for (const TestRow& row : Next(scan, bytes_max)) {
         EXPECT_TRUE(rows.emplace(row.id, row).second) << "key twice in a scan " << row;
       }
     }

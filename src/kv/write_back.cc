@@ -1,79 +1,123 @@
 #include "kv/write_back.h"
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "base/check.h"
 
 namespace sluice::kv {
 namespace {
 
-// Map node, two strings, allocator headers: what an entry costs beside its bytes.
-constexpr size_t kEntryOverheadBytes = 144;
+// Map node, two strings, place in the index, allocator headers: what an entry costs beside its
+// bytes.
+constexpr size_t kEntryOverheadBytes = 176;
+constexpr size_t kFirstPlaces = 16;
+// A value that shrank gives its memory back when it would keep more than this, and twice its size.
+constexpr size_t kSlackBytes = 256;
 
 size_t ValueBytes(const Version& version) { return version.has_value() ? version->size() : 0; }
 
+void Overwrite(Version* version, std::optional<std::string_view> value) {
+  if (!value.has_value()) {
+    version->reset();
+  } else if (!version->has_value() || (*version)->capacity() > 2 * value->size() + kSlackBytes) {
+    version->emplace(*value);
+  } else {
+    (*version)->assign(*value);
+  }
+}
+
+Found FoundIn(const Version& version) {
+  Found found{.known = true};
+  if (version.has_value()) found.value = *version;
+  return found;
+}
+
 }  // namespace
 
-const Version* Layer::Find(std::string_view key) const {
-  const auto at = versions_.find(key);
-  return at == versions_.end() ? nullptr : &at->second;
-}
-
-void Layer::Put(std::string_view key, Version version) {
-  size_bytes_ += ValueBytes(version);
-  const auto at = versions_.lower_bound(key);
-  if (at != versions_.end() && at->first == key) {
-    size_bytes_ -= ValueBytes(at->second);
-    at->second = std::move(version);
-    return;
-  }
-  size_bytes_ += key.size() + kEntryOverheadBytes;
-  versions_.emplace_hint(at, std::string(key), std::move(version));
-}
-
-void Layer::Absorb(Layer newer) {
-  if (versions_.empty()) {
-    std::swap(*this, newer);
-    return;
-  }
-  while (!newer.versions_.empty()) {
-    auto node = newer.versions_.extract(newer.versions_.begin());
-    size_bytes_ += ValueBytes(node.mapped());
-    const auto at = versions_.lower_bound(node.key());
-    if (at != versions_.end() && at->first == node.key()) {
-      size_bytes_ -= ValueBytes(at->second);
-      at->second = std::move(node.mapped());
-    } else {
-      size_bytes_ += node.key().size() + kEntryOverheadBytes;
-      versions_.insert(at, std::move(node));
-    }
-  }
-}
-
-const Version* WriteBack::FindNewest(std::string_view key) const {
-  for (auto staged = staged_.rbegin(); staged != staged_.rend(); ++staged) {
-    if (const Version* found = staged->layer.Find(key)) return found;
-  }
-  return FindVisible(key);
-}
-
-const Version* WriteBack::FindVisible(std::string_view key) const {
-  if (const Version* found = active_.Find(key)) return found;
-  for (auto frozen = frozen_.rbegin(); frozen != frozen_.rend(); ++frozen) {
-    if (const Version* found = (*frozen)->layer.Find(key)) return found;
+Layer::Map::value_type* Layer::EntryOf(std::string_view key, size_t hash) const {
+  if (index_.empty()) return nullptr;
+  const size_t mask = index_.size() - 1;
+  for (size_t at = hash & mask; index_[at].entry != nullptr; at = (at + 1) & mask) {
+    if (index_[at].hash == hash && index_[at].entry->first == key) return index_[at].entry;
   }
   return nullptr;
 }
 
-void WriteBack::Stage(uint64_t ticket, Layer layer) {
+void Layer::AddToIndex(Place place) {
+  const auto insert = [this](const Place& added) {
+    const size_t mask = index_.size() - 1;
+    size_t at = added.hash & mask;
+    while (index_[at].entry != nullptr) at = (at + 1) & mask;
+    index_[at] = added;
+  };
+  if (versions_.size() * 2 > index_.size()) {
+    const std::vector<Place> before =
+        std::exchange(index_, std::vector<Place>(std::max(kFirstPlaces, index_.size() * 2)));
+    for (const Place& moved : before) {
+      if (moved.entry != nullptr) insert(moved);
+    }
+  }
+  insert(place);
+}
+
+Found Layer::Find(std::string_view key) const {
+  const auto* entry = EntryOf(key, std::hash<std::string_view>()(key));
+  return entry == nullptr ? Found{} : FoundIn(entry->second);
+}
+
+void Layer::Put(std::string_view key, std::optional<std::string_view> value) {
+  size_bytes_ += value.has_value() ? value->size() : 0;
+  const size_t hash = std::hash<std::string_view>()(key);
+  if (auto* entry = EntryOf(key, hash)) {
+    size_bytes_ -= ValueBytes(entry->second);
+    return Overwrite(&entry->second, value);
+  }
+  size_bytes_ += key.size() + kEntryOverheadBytes;
+  const auto added = versions_.emplace(key, Version(value)).first;
+  AddToIndex({hash, &*added});
+}
+
+size_t WriteBack::Staged::size_bytes() const {
+  return changes.bytes->size_bytes() + changes.list.size() * sizeof(KeyStore::Change);
+}
+
+Found WriteBack::Staged::Find(std::string_view key) const {
+  if (index.empty()) {
+    for (size_t i = 0; i < changes.list.size(); ++i) index[changes.list[i].key] = i;
+  }
+  const auto at = index.find(key);
+  return at == index.end() ? Found{}
+                           : Found{.known = true, .value = changes.list[at->second].value};
+}
+
+Found WriteBack::FindNewest(std::string_view key) const {
+  for (auto staged = staged_.rbegin(); staged != staged_.rend(); ++staged) {
+    if (const Found found = staged->Find(key); found.known) return found;
+  }
+  return FindVisible(key);
+}
+
+Found WriteBack::FindVisible(std::string_view key) const {
+  if (const Found found = active_.Find(key); found.known) return found;
+  for (auto frozen = frozen_.rbegin(); frozen != frozen_.rend(); ++frozen) {
+    if (const Found found = (*frozen)->layer.Find(key); found.known) return found;
+  }
+  return {};
+}
+
+void WriteBack::Stage(uint64_t ticket, Changes changes) {
   CHECK(staged_.empty() || staged_.back().ticket < ticket);
-  staged_.push_back(Staged{ticket, std::move(layer)});
+  staged_.push_back(Staged{ticket, std::move(changes), {}});
 }
 
 void WriteBack::Commit(uint64_t ticket, Applied upto) {
   CHECK(!staged_.empty() &&
         staged_.front().ticket == ticket);  // Batches commit in the order they were prepared.
-  Layer layer = std::move(staged_.front().layer);
+  const Changes changes = std::move(staged_.front().changes);
   staged_.pop_front();
-  Apply(std::move(layer), upto);
+  Apply(changes, upto);
 }
 
 void WriteBack::Abort(uint64_t ticket) {
@@ -82,9 +126,9 @@ void WriteBack::Abort(uint64_t ticket) {
   staged_.pop_back();
 }
 
-void WriteBack::Apply(Layer layer, Applied upto) {
+void WriteBack::Apply(const Changes& changes, Applied upto) {
   CHECK(upto.log_offset >= upto_.log_offset);
-  active_.Absorb(std::move(layer));
+  for (const KeyStore::Change& change : changes.list) active_.Put(change.key, change.value);
   upto_ = upto;
 }
 
@@ -102,7 +146,7 @@ void WriteBack::DropFrozen(size_t count) {
 size_t WriteBack::size_bytes() const {
   size_t sum = active_.size_bytes();
   for (const auto& frozen : frozen_) sum += frozen->layer.size_bytes();
-  for (const auto& staged : staged_) sum += staged.layer.size_bytes();
+  for (const auto& staged : staged_) sum += staged.size_bytes();
   return sum;
 }
 

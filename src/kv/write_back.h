@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "kv/arena.h"
 #include "kv/key_store.h"
 
 namespace sluice::kv {
@@ -15,23 +17,44 @@ namespace sluice::kv {
 /// A value of a key, or nullopt: the key was removed.
 using Version = std::optional<std::string>;
 
-/// One version per key, in key order, with the memory that it takes.
+/// What a place knows of a key. Views.
+struct Found {
+  bool known = false;                     ///< False: ask the next place.
+  std::optional<std::string_view> value;  ///< nullopt = the key was removed.
+};
+
+/// Newest versions of keys, in the order in which they are to be put: of one that stands twice the
+/// later counts. Views into `bytes`.
+struct Changes {
+  std::shared_ptr<const Arena> bytes;
+  std::vector<KeyStore::Change> list;
+};
+
+/// One version per key, in key order, with the memory that it takes. Looks go by hash: a hot key
+/// costs two cache misses, not one per level of the order.
 class Layer {
  public:
   using Map = std::map<std::string, Version, std::less<>>;
 
-  /// nullptr when this layer says nothing about `key`.
-  const Version* Find(std::string_view key) const;
-  void Put(std::string_view key, Version version);
-  /// Take all of `newer`; its versions win.
-  void Absorb(Layer newer);
+  Found Find(std::string_view key) const;
+  /// A known key's value is written over where it stands.
+  void Put(std::string_view key, std::optional<std::string_view> value);
 
   const Map& versions() const { return versions_; }
   bool empty() const { return versions_.empty(); }
   size_t size_bytes() const { return size_bytes_; }
 
  private:
+  // Open addressing over the entries of the map, which stay where they are and are never removed.
+  struct Place {
+    size_t hash = 0;
+    Map::value_type* entry = nullptr;
+  };
+  Map::value_type* EntryOf(std::string_view key, size_t hash) const;
+  void AddToIndex(Place place);
+
   Map versions_;
+  std::vector<Place> index_;  // A power of two, at most half of it taken.
   size_t size_bytes_ = 0;
 };
 
@@ -51,18 +74,18 @@ class WriteBack {
  public:
   explicit WriteBack(Applied start) : upto_(start) {}
 
-  /// Newest version, staged ones included.
-  const Version* FindNewest(std::string_view key) const;
-  /// Newest visible version.
-  const Version* FindVisible(std::string_view key) const;
+  /// Newest version, staged ones included. Lives until the next change.
+  Found FindNewest(std::string_view key) const;
+  /// Newest visible version. Lives until the next change.
+  Found FindVisible(std::string_view key) const;
 
-  void Stage(uint64_t ticket, Layer layer);
+  void Stage(uint64_t ticket, Changes changes);
   /// Make the oldest staged batch visible.
   void Commit(uint64_t ticket, Applied upto);
   /// Drop the newest staged batch.
   void Abort(uint64_t ticket);
   /// Make versions visible at once (recovery).
-  void Apply(Layer layer, Applied upto);
+  void Apply(const Changes& changes, Applied upto);
 
   /// Turn the active layer into a frozen one; nothing when it is empty and the store lacks nothing.
   void Freeze();
@@ -79,7 +102,11 @@ class WriteBack {
  private:
   struct Staged {
     uint64_t ticket;
-    Layer layer;
+    Changes changes;
+    size_t size_bytes() const;
+    Found Find(std::string_view key) const;
+    // Made by the first look: mostly a batch commits before the next one asks.
+    mutable std::unordered_map<std::string_view, size_t> index;
   };
   std::deque<Staged> staged_;  // Oldest first.
   Layer active_;

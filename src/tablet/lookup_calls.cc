@@ -28,13 +28,16 @@ io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId 
                         Gather<Found> gather) {
   const Keys keys = KeysOf(request->buckets_req(static_cast<int>(slot)));
   auto tablet = KeysOn(*shard, id);
-  if (tablet.ok() && !(*tablet)->IsCached(keys)) {
+  Found found = tablet.ok() ? (*tablet)->Lookup(keys, kv::KvTablet::Reads::kCachedOnly)
+                            : Found(tablet.status());
+  if (found.status().IsCancelled()) {
     auto warm = (*tablet)->Warm({keys.begin(), keys.end()});
     const Status warmed = co_await core->options().read_pool->Run(shard->loop(), std::move(warm));
     tablet = KeysOn(*shard, id);  // It may have gone meanwhile.
     if (!warmed.ok()) tablet = warmed;
+    found = tablet.ok() ? (*tablet)->Lookup(keys) : Found(tablet.status());
   }
-  gather.Set(slot, tablet.ok() ? (*tablet)->Lookup(keys) : Found(tablet.status()));
+  gather.Set(slot, std::move(found));
 }
 
 }  // namespace

@@ -87,6 +87,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
     bool overwrite = false;
     std::function<void(Result<int64_t> end_offset)> done;
     std::vector<wire::KvBatchView> batches;  ///< Of `records`; StartPut fills it.
+    size_t batches_done = 0;                 ///< The rest waits for reads.
   };
   /// Run a put after those before it: its changelog is appended, then it is visible. When keys must
   /// be read from the device the puts of this bucket wait in line. Errors (through `done`): as
@@ -149,9 +150,10 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   void RunPuts();
   std::vector<std::string_view> FrontKeys() const;
-  void RunFrontPut();
-  Result<int64_t> RunPut(const Put& put);
-  Result<int64_t> RunPutBatch(const wire::KvBatchView& batch, const Put& put);
+  bool RunFrontPut(kv::KvTablet::Reads reads);
+  Result<int64_t> RunPut(Put* put, kv::KvTablet::Reads reads);
+  Result<int64_t> RunPutBatch(const wire::KvBatchView& batch, const Put& put,
+                              kv::KvTablet::Reads reads);
   void FailPuts(const Status& error);
 
   Options options_;

@@ -112,19 +112,16 @@ void Replica::StartPut(Put put) {
 
 void Replica::RunPuts() {
   while (!puts_.empty() && !warming_) {
-    const auto keys = FrontKeys();
-    if (keys_->IsCached(keys)) {
-      RunFrontPut();
-      continue;
-    }
+    if (RunFrontPut(kv::KvTablet::Reads::kCachedOnly)) continue;
     // Bring the keys into memory, then run this put whatever the cache says then.
+    const auto keys = FrontKeys();
     auto warm = keys_->Warm({keys.begin(), keys.end()});
     warming_ =
         options_.server->read_pool->TryPost([self = shared_from_this(), warm = std::move(warm)] {
           const Status warmed = warm();  // An error shows again when the put itself reads.
           self->options_.loop->Post([self] {
             self->warming_ = false;
-            if (!self->puts_.empty()) self->RunFrontPut();
+            if (!self->puts_.empty()) self->RunFrontPut(kv::KvTablet::Reads::kMayWait);
             self->RunPuts();
           });
         });
@@ -133,18 +130,23 @@ void Replica::RunPuts() {
 }
 
 std::vector<std::string_view> Replica::FrontKeys() const {
+  const Put& put = puts_.front();
   std::vector<std::string_view> keys;
-  for (const auto& batch : puts_.front().batches) {
-    for (const auto& record : batch.records()) keys.push_back(record.key);
+  for (size_t i = put.batches_done; i < put.batches.size(); ++i) {
+    for (const auto& record : put.batches[i].records()) keys.push_back(record.key);
   }
   return keys;
 }
 
-void Replica::RunFrontPut() {
+// False when it waits for reads; what of it has run stands.
+bool Replica::RunFrontPut(kv::KvTablet::Reads reads) {
+  Result<int64_t> end_offset = RunPut(&puts_.front(), reads);
+  if (end_offset.status().IsCancelled()) return false;
   const Put put = std::move(puts_.front());
   puts_.pop_front();
   puts_bytes_ -= put.records.size();
-  put.done(RunPut(put));
+  put.done(std::move(end_offset));
+  return true;
 }
 
 void Replica::FailPuts(const Status& error) {
@@ -152,21 +154,24 @@ void Replica::FailPuts(const Status& error) {
   for (const Put& put : std::exchange(puts_, {})) put.done(error);
 }
 
-Result<int64_t> Replica::RunPut(const Put& put) {
+Result<int64_t> Replica::RunPut(Put* put, kv::KvTablet::Reads reads) {
   ARROW_RETURN_NOT_OK(Keys().status());
   Result<int64_t> end_offset = log_->end_offset();
-  for (size_t i = 0; i < put.batches.size() && end_offset.ok(); ++i)
-    end_offset = RunPutBatch(put.batches[i], put);
+  for (; put->batches_done < put->batches.size(); ++put->batches_done) {
+    end_offset = RunPutBatch(put->batches[put->batches_done], *put, reads);
+    if (!end_offset.ok()) break;
+  }
   Advance();  // Also when a later batch failed: the ones before it stand.
   return end_offset;
 }
 
-Result<int64_t> Replica::RunPutBatch(const wire::KvBatchView& batch, const Put& put) {
+Result<int64_t> Replica::RunPutBatch(const wire::KvBatchView& batch, const Put& put,
+                                     kv::KvTablet::Reads reads) {
   if (batch.header().schema_id < 0 || batch.header().schema_id > options_.table->info().schema_id) {
     return Error(ErrorCode::kSchemaNotExist,
                  "kv batch of an unknown schema schema_id=", batch.header().schema_id, " ", id());
   }
-  ASSIGN_OR_RAISE(auto prepared, keys_->Prepare(batch, put.target_columns, put.overwrite));
+  ASSIGN_OR_RAISE(auto prepared, keys_->Prepare(batch, put.target_columns, put.overwrite, reads));
   wire::LogBatchOptions options = options_.table->batch_options();
   options.writer_id = batch.header().writer_id;
   options.batch_sequence = batch.header().batch_sequence;

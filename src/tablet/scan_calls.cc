@@ -36,9 +36,9 @@ Result<io::Payload> LimitScanOn(BucketShard& shard, const types::BucketId& id, i
     return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
   ASSIGN_OR_RAISE(const auto tablet, replica->Keys());
-  ASSIGN_OR_RAISE(const auto values, tablet->LimitScan(static_cast<size_t>(limit)));
-  return wire::BuildLimitScanResponse(/*is_log_table=*/false,
-                                      io::Payload(wire::BuildValueBatch(values)));
+  wire::ValueBatchBuilder values;
+  ARROW_RETURN_NOT_OK(tablet->LimitScan(static_cast<size_t>(limit), &values));
+  return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(values.Finish()));
 }
 
 // One call of a session, on the bucket's shard.
@@ -90,18 +90,20 @@ io::Task<Result<Scanned>> Scan(TabletCorePtr core, BucketShard* shard, ScanCall 
   out.scanner_id = opens ? shard->scanners().Add(scanner) : call.scanner_id;
   if (opens) out.log_offset = scanner->scan->log_offset();
   scanner->busy = true;
-  auto next = [scanner, bytes_max = call.bytes_max] { return scanner->scan->Next(bytes_max); };
-  auto values = co_await core->options().read_pool->Run(shard->loop(), std::move(next));
+  auto values = std::make_shared<wire::ValueBatchBuilder>();
+  auto next = [scanner, values, bytes_max = call.bytes_max] {
+    return scanner->scan->Next(bytes_max, scanner->rows_left, values.get());
+  };
+  const Status read = co_await core->options().read_pool->Run(shard->loop(), std::move(next));
   scanner->busy = false;
   scanner->last_sequence = call.sequence;
   scanner->used_at = core->options().clock->Monotonic();
-  if (!values.ok()) {
+  if (!read.ok()) {
     shard->scanners().Remove(out.scanner_id);
-    co_return values.status();
+    co_return read;
   }
-  if (static_cast<int64_t>(values->size()) > scanner->rows_left) values->resize(scanner->rows_left);
-  scanner->rows_left -= static_cast<int64_t>(values->size());
-  out.records = wire::BuildValueBatch(*values);
+  scanner->rows_left -= values->count();
+  out.records = values->Finish();
   if (scanner->scan->done() || scanner->rows_left == 0) {
     shard->scanners().Remove(out.scanner_id);
     out.scanner_id.clear();

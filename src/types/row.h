@@ -2,6 +2,7 @@
 #include <arrow/type_fwd.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 namespace sluice::types {
 
 enum class RowFormat : uint8_t { kCompacted, kIndexed };
+struct ValueLayout;
 
 /// Rows in one of Fluss's binary layouts, for columns of given types.
 ///
@@ -32,8 +34,15 @@ class RowCodec {
 
   /// Take a row apart: the encoded bytes of each column, nullopt = NULL. Views into `row`.
   Result<std::vector<std::optional<std::string_view>>> Split(std::string_view row) const;
+  /// The same into `out`, which has a place for each column.
+  Status SplitInto(std::string_view row, std::span<std::optional<std::string_view>> out) const;
   /// Put a row together from such parts.
   std::string Join(std::span<const std::optional<std::string_view>> parts) const;
+  /// The same in place of what `out` holds.
+  void JoinInto(std::span<const std::optional<std::string_view>> parts, std::string* out) const;
+  /// Decode rows that were taken apart, their parts laid end to end.
+  Result<std::shared_ptr<arrow::RecordBatch>> DecodeParts(
+      std::span<const std::optional<std::string_view>> parts) const;
 
   RowFormat format() const { return format_; }
   const std::vector<DataTypePtr>& columns() const { return columns_; }
@@ -41,6 +50,7 @@ class RowCodec {
  private:
   RowFormat format_;
   std::vector<DataTypePtr> columns_;
+  std::shared_ptr<const std::vector<ValueLayout>> layouts_;  // Per column.
 };
 
 /// Which bytes stand for a key (reference 5.5).

@@ -23,7 +23,9 @@ std::vector<ValueLayout> LayoutsOf(const std::vector<DataTypePtr>& columns) {
 }  // namespace
 
 RowCodec::RowCodec(RowFormat format, std::vector<DataTypePtr> columns)
-    : format_(format), columns_(std::move(columns)) {}
+    : format_(format),
+      columns_(std::move(columns)),
+      layouts_(std::make_shared<const std::vector<ValueLayout>>(LayoutsOf(columns_))) {}
 
 Status RowCodec::Encode(const arrow::RecordBatch& batch, int64_t from, int64_t count,
                         std::vector<std::string>* out) const {
@@ -49,30 +51,53 @@ Result<std::shared_ptr<arrow::RecordBatch>> RowCodec::Decode(
   return FinishSinks(columns_, std::move(sinks), count);
 }
 
+Result<std::shared_ptr<arrow::RecordBatch>> RowCodec::DecodeParts(
+    std::span<const std::optional<std::string_view>> parts) const {
+  CHECK(!columns_.empty() && parts.size() % columns_.size() == 0);
+  const auto count = static_cast<int64_t>(parts.size() / columns_.size());
+  std::vector<ColumnSink> sinks = MakeSinks(columns_, count);
+  const RowReader reader(LayoutOfFormat(format_));
+  for (size_t i = 0; i < parts.size(); ++i)
+    RETURN_NOT_OK(reader.ReadPart(parts[i], &sinks[i % columns_.size()]));
+  return FinishSinks(columns_, std::move(sinks), count);
+}
+
 Result<std::vector<std::optional<std::string_view>>> RowCodec::Split(std::string_view row) const {
-  const auto layouts = LayoutsOf(columns_);
-  return format_ == RowFormat::kCompacted ? SplitCompacted(layouts, row)
-                                          : SplitIndexed(layouts, row);
+  std::vector<std::optional<std::string_view>> parts(columns_.size());
+  RETURN_NOT_OK(SplitInto(row, parts));
+  return parts;
+}
+
+Status RowCodec::SplitInto(std::string_view row,
+                           std::span<std::optional<std::string_view>> out) const {
+  CHECK(out.size() == columns_.size());
+  return format_ == RowFormat::kCompacted ? SplitCompacted(*layouts_, row, out)
+                                          : SplitIndexed(*layouts_, row, out);
 }
 
 std::string RowCodec::Join(std::span<const std::optional<std::string_view>> parts) const {
+  std::string row;
+  JoinInto(parts, &row);
+  return row;
+}
+
+void RowCodec::JoinInto(std::span<const std::optional<std::string_view>> parts,
+                        std::string* out) const {
   CHECK(parts.size() == columns_.size());
-  const auto layouts = LayoutsOf(columns_);
-  std::string row(NullBytes(parts.size()), '\0');
-  size_t size_at = row.size();
+  out->assign(NullBytes(parts.size()), '\0');
+  size_t size_at = out->size();
   if (format_ == RowFormat::kIndexed)
-    row.append(std::ranges::count_if(layouts, HasListedSize) * 4, '\0');
+    out->append(std::ranges::count_if(*layouts_, HasListedSize) * 4, '\0');
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i]) {
-      row[i / 8] = static_cast<char>(row[i / 8] | 1 << (i & 7));
+      (*out)[i / 8] = static_cast<char>((*out)[i / 8] | 1 << (i & 7));
       continue;
     }
-    row.append(*parts[i]);
-    if (format_ == RowFormat::kCompacted || !HasListedSize(layouts[i])) continue;
-    StoreLe(row.data() + size_at, static_cast<int32_t>(parts[i]->size()));
+    out->append(*parts[i]);
+    if (format_ == RowFormat::kCompacted || !HasListedSize((*layouts_)[i])) continue;
+    StoreLe(out->data() + size_at, static_cast<int32_t>(parts[i]->size()));
     size_at += 4;
   }
-  return row;
 }
 
 BinaryRowEncoder::BinaryRowEncoder(std::vector<DataTypePtr> columns)

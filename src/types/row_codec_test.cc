@@ -258,6 +258,25 @@ TEST_P(RowCodecTest, SplitAndJoinKeepTheBytes) {
   }
 }
 
+TEST_P(RowCodecTest, PartsDecodeAsTheirRows) {
+  const auto types = AllTypes();
+  const RowCodec codec(GetParam(), types);
+  const auto batch = RandomBatch(types, 40, 12);
+  std::vector<std::string> rows;
+  ASSERT_OK(codec.Encode(*batch, 0, 40, &rows));
+  std::vector<std::optional<std::string_view>> parts(rows.size() * types.size(), "left over");
+  for (size_t row = 0; row < rows.size(); ++row)
+    ASSERT_OK(
+        codec.SplitInto(rows[row], std::span(parts).subspan(row * types.size(), types.size())));
+  ASSERT_OK_AND_ASSIGN(const auto decoded, codec.DecodeParts(parts));
+  const std::vector<std::string_view> views(rows.begin(), rows.end());
+  ASSERT_OK_AND_ASSIGN(const auto expected, codec.Decode(views));
+  EXPECT_TRUE(decoded->Equals(*expected));
+  std::string joined = "left over";
+  codec.JoinInto(std::span(parts).first(types.size()), &joined);
+  EXPECT_EQ(joined, rows[0]);
+}
+
 // The row lies in a block of its exact size, so that reading beyond it is an error under
 // AddressSanitizer.
 TEST_P(RowCodecTest, RowsCutAnywhereAreRefused) {

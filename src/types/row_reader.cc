@@ -88,30 +88,37 @@ Status RowReader::ReadCompactedValue(std::string_view* rest, ColumnSink* sink) c
   return ReadWhole(bytes, sink);
 }
 
+Status RowReader::ReadIndexedValue(std::string_view bytes, ColumnSink* sink) const {
+  switch (sink->layout().shape) {
+    case Shape::kFixed:
+      sink->AppendBits(FixedBits(bytes.data(), bytes.size()));
+      return Status::OK();
+    case Shape::kTimePair:
+      return sink->AppendTime({LoadLe<int64_t>(bytes.data()), LoadLe<int32_t>(bytes.data() + 8)});
+    default:
+      return ReadWhole(sink->type().kind() == TypeKind::kChar ? WithoutPadding(bytes) : bytes,
+                       sink);
+  }
+}
+
 Status RowReader::ReadIndexedRow(std::string_view row, std::vector<ColumnSink>* sinks) const {
   std::vector<ValueLayout> layouts;
   layouts.reserve(sinks->size());
   for (const ColumnSink& sink : *sinks) layouts.push_back(sink.layout());
-  ASSIGN_OR_RAISE(const auto parts, SplitIndexed(layouts, row));
-  for (size_t i = 0; i < parts.size(); ++i) {
-    ColumnSink& sink = (*sinks)[i];
-    if (!parts[i]) {
-      sink.AppendNull();
-      continue;
-    }
-    const std::string_view bytes = *parts[i];
-    Status status;
-    if (layouts[i].shape == Shape::kFixed) {
-      sink.AppendBits(FixedBits(bytes.data(), bytes.size()));
-    } else if (layouts[i].shape == Shape::kTimePair) {
-      status = sink.AppendTime({LoadLe<int64_t>(bytes.data()), LoadLe<int32_t>(bytes.data() + 8)});
-    } else {
-      status =
-          ReadWhole(sink.type().kind() == TypeKind::kChar ? WithoutPadding(bytes) : bytes, &sink);
-    }
-    RETURN_NOT_OK(AtColumn(status, i));
-  }
+  std::vector<std::optional<std::string_view>> parts(layouts.size());
+  RETURN_NOT_OK(SplitIndexed(layouts, row, parts));
+  for (size_t i = 0; i < parts.size(); ++i)
+    RETURN_NOT_OK(AtColumn(ReadPart(parts[i], &(*sinks)[i]), i));
   return Status::OK();
+}
+
+Status RowReader::ReadPart(std::optional<std::string_view> part, ColumnSink* sink) const {
+  if (!part.has_value()) {
+    sink->AppendNull();
+    return Status::OK();
+  }
+  if (layout_ == RowLayout::kIndexed) return ReadIndexedValue(*part, sink);
+  return ReadCompactedValue(&*part, sink);
 }
 
 Status RowReader::ReadBinaryRow(std::string_view row, std::vector<ColumnSink>* sinks) const {
@@ -215,13 +222,13 @@ Status RowReader::ReadMap(std::string_view bytes, ColumnSink* map) const {
   return Status::OK();
 }
 
-Result<std::vector<std::optional<std::string_view>>> SplitCompacted(
-    const std::vector<ValueLayout>& layouts, std::string_view row) {
+Status SplitCompacted(const std::vector<ValueLayout>& layouts, std::string_view row,
+                      std::span<std::optional<std::string_view>> out) {
   const size_t null_bytes = NullBytes(layouts.size());
   if (row.size() < null_bytes) return TooShort("null bits");
-  std::vector<std::optional<std::string_view>> parts(layouts.size());
   std::string_view rest = row.substr(null_bytes);
   for (size_t i = 0; i < layouts.size(); ++i) {
+    out[i].reset();
     if (BitAt(row, i)) continue;
     const ValueLayout& layout = layouts[i];
     const char* from = rest.data();
@@ -238,20 +245,20 @@ Result<std::vector<std::optional<std::string_view>>> SplitCompacted(
       if (whole) rest.remove_prefix(size);
     }
     if (!whole) return AtColumn(TooShort("value"), i);
-    parts[i] = std::string_view(from, static_cast<size_t>(rest.data() - from));
+    out[i] = std::string_view(from, static_cast<size_t>(rest.data() - from));
   }
-  return parts;
+  return Status::OK();
 }
 
-Result<std::vector<std::optional<std::string_view>>> SplitIndexed(
-    const std::vector<ValueLayout>& layouts, std::string_view row) {
+Status SplitIndexed(const std::vector<ValueLayout>& layouts, std::string_view row,
+                    std::span<std::optional<std::string_view>> out) {
   const size_t listed = std::ranges::count_if(layouts, HasListedSize);
   const size_t sizes_at = NullBytes(layouts.size());
   if (row.size() < sizes_at + listed * 4) return TooShort("header");
-  std::vector<std::optional<std::string_view>> parts(layouts.size());
   std::string_view rest = row.substr(sizes_at + listed * 4);
   const char* next_size = row.data() + sizes_at;
   for (size_t i = 0; i < layouts.size(); ++i) {
+    out[i].reset();
     if (BitAt(row, i)) continue;
     const ValueLayout& layout = layouts[i];
     size_t size = layout.width;
@@ -262,10 +269,10 @@ Result<std::vector<std::optional<std::string_view>>> SplitIndexed(
       next_size += 4;
     }
     if (size > rest.size()) return AtColumn(TooShort("value"), i);
-    parts[i] = rest.substr(0, size);
+    out[i] = rest.substr(0, size);
     rest.remove_prefix(size);
   }
-  return parts;
+  return Status::OK();
 }
 
 }  // namespace sluice::types

@@ -1,4 +1,9 @@
 #pragma once
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
 #include "types/column_sink_internal.h"
 
 namespace sluice::types {
@@ -10,10 +15,13 @@ class RowReader {
   explicit RowReader(RowLayout layout) : layout_(layout) {}
 
   Status ReadRow(std::string_view row, std::vector<ColumnSink>* sinks) const;
+  /// Take one value of a COMPACTED or INDEXED row that was taken apart; nullopt = NULL.
+  Status ReadPart(std::optional<std::string_view> part, ColumnSink* sink) const;
 
  private:
   Status ReadCompactedRow(std::string_view row, std::vector<ColumnSink>* sinks) const;
   Status ReadCompactedValue(std::string_view* rest, ColumnSink* sink) const;
+  Status ReadIndexedValue(std::string_view bytes, ColumnSink* sink) const;
   Status ReadIndexedRow(std::string_view row, std::vector<ColumnSink>* sinks) const;
   Status ReadBinaryRow(std::string_view row, std::vector<ColumnSink>* sinks) const;
   Status ReadArray(std::string_view bytes, ColumnSink* element, int64_t* count) const;
@@ -27,10 +35,11 @@ class RowReader {
   RowLayout layout_;
 };
 
-/// Where the bytes of each column lie in COMPACTED and INDEXED rows, nullopt = NULL.
-Result<std::vector<std::optional<std::string_view>>> SplitCompacted(
-    const std::vector<ValueLayout>& layouts, std::string_view row);
-Result<std::vector<std::optional<std::string_view>>> SplitIndexed(
-    const std::vector<ValueLayout>& layouts, std::string_view row);
+/// Where the bytes of each column lie in COMPACTED and INDEXED rows, nullopt = NULL. `out` has a
+/// place for each layout.
+Status SplitCompacted(const std::vector<ValueLayout>& layouts, std::string_view row,
+                      std::span<std::optional<std::string_view>> out);
+Status SplitIndexed(const std::vector<ValueLayout>& layouts, std::string_view row,
+                    std::span<std::optional<std::string_view>> out);
 
 }  // namespace sluice::types

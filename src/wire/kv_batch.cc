@@ -112,27 +112,37 @@ std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_seq
 }
 
 Result<StoredValue> ParseStoredValue(std::string_view value) {
-  if (value.size() < 2) return Corrupt("stored value has no schema id size_bytes=", value.size());
-  return StoredValue{LoadLe<int16_t>(value.data()), value.substr(2)};
+  if (value.size() < kStoredValueHeadBytes)
+    return Corrupt("stored value has no schema id size_bytes=", value.size());
+  return StoredValue{LoadLe<int16_t>(value.data()), value.substr(kStoredValueHeadBytes)};
 }
 
 std::string BuildStoredValue(int16_t schema_id, std::string_view row) {
   std::string value;
-  value.reserve(2 + row.size());
+  value.reserve(kStoredValueHeadBytes + row.size());
   AppendLe(&value, schema_id);
   return value.append(row);
 }
 
+ValueBatchBuilder::ValueBatchBuilder() : batch_(kValueBatchHeaderBytes, '\0') {}
+
+void ValueBatchBuilder::Add(std::string_view stored_value) {
+  AppendLe(&batch_, static_cast<int32_t>(stored_value.size()));
+  batch_ += stored_value;
+  ++count_;
+}
+
+std::string ValueBatchBuilder::Finish() {
+  CHECK(batch_.size() <= INT32_MAX);
+  StoreLe(batch_.data(), static_cast<int32_t>(batch_.size() - 4));
+  StoreLe(&batch_[5], count_);
+  return std::move(batch_);
+}
+
 std::string BuildValueBatch(std::span<const std::string> values) {
-  std::string batch(kValueBatchHeaderBytes, '\0');
-  for (const std::string& value : values) {
-    AppendLe(&batch, static_cast<int32_t>(value.size()));
-    batch += value;
-  }
-  CHECK(batch.size() <= INT32_MAX);
-  StoreLe(batch.data(), static_cast<int32_t>(batch.size() - 4));
-  StoreLe(&batch[5], static_cast<int32_t>(values.size()));
-  return batch;
+  ValueBatchBuilder builder;
+  for (const std::string& value : values) builder.Add(value);
+  return builder.Finish();
 }
 
 Result<std::vector<StoredValue>> ParseValueBatch(std::string_view bytes) {

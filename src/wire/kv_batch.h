@@ -59,12 +59,28 @@ struct StoredValue {
   int16_t schema_id = 0;
   std::string_view row;
 };
+constexpr size_t kStoredValueHeadBytes = 2;
 /// Errors: kCorruptRecord when it is shorter than a schema id.
 Result<StoredValue> ParseStoredValue(std::string_view value);
 std::string BuildStoredValue(int16_t schema_id, std::string_view row);
 
-/// A value batch (LIMIT_SCAN on primary-key tables, SCAN_KV). Format: reference 5.2. `values` are
-/// stored values.
+/// Builds a value batch (LIMIT_SCAN on primary-key tables, SCAN_KV) value by value. Format:
+/// reference 5.2.
+class ValueBatchBuilder {
+ public:
+  ValueBatchBuilder();
+  void Add(std::string_view stored_value);
+  int32_t count() const { return count_; }
+  size_t size_bytes() const { return batch_.size(); }
+  /// The batch; the builder is used up.
+  std::string Finish();
+
+ private:
+  std::string batch_;
+  int32_t count_ = 0;
+};
+
+/// A value batch of stored values.
 std::string BuildValueBatch(std::span<const std::string> values);
 /// Errors: kCorruptRecord.
 Result<std::vector<StoredValue>> ParseValueBatch(std::string_view bytes);
