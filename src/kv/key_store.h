@@ -11,6 +11,10 @@
 #include "base/error.h"
 #include "io/file.h"
 
+namespace rocksdb {
+class Env;
+}
+
 namespace sluice::kv {
 
 /// How far a store has followed its bucket's log.
@@ -54,7 +58,7 @@ class KeyStore {
       std::span<const std::string_view> keys) = 0;
   virtual Result<std::unique_ptr<Cursor>> NewCursor() = 0;
   /// Apply all changes (each key once) and `applied` as one: durable when this returns, all or
-  /// nothing after a crash.
+  /// nothing after a crash. After an error it may be called again, with the same or more changes.
   virtual Status Write(std::span<const Change> changes, Applied applied) = 0;
   virtual Status Close() = 0;
 };
@@ -74,6 +78,7 @@ struct RocksOptions {
   size_t block_cache_bytes = 32 << 20;  ///< Shared by all stores, index and filter blocks included.
   int background_threads = 2;           ///< RocksDB's own, for compaction and flush, shared by all.
   int open_files_max = 64;              ///< Per store.
+  rocksdb::Env* env = nullptr;          ///< RocksDB's files; the machine's when null.
 };
 
 /// Stores that are RocksDB folders: no WAL, lz4 above zstd, bloom filters, files that RocksDB 6.20

@@ -1,5 +1,10 @@
 #include "kv/key_store.h"
 
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include <atomic>
+
 #include "kv/tablet_fixture.h"
 
 namespace sluice::kv {
@@ -111,6 +116,86 @@ TEST(RocksKeyStoreTest, DamagedCloseMarkFallsBackToTheStore) {
   store.reset();
   ASSERT_OK(io::LocalFileSystem().ReplaceFile(io::JoinPath(folder, "applied"), "short"));
   EXPECT_EQ(*(*stores->Open(folder))->applied(), (Applied{7, 1}));
+}
+
+/// RocksDB's files on a disk that the test fills: writes fail then, half written.
+class DiskThatFills : public rocksdb::FileSystemWrapper {
+ public:
+  static const char* kClassName() { return "DiskThatFills"; }
+  const char* Name() const override { return kClassName(); }
+  DiskThatFills() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* context) override {
+    std::unique_ptr<rocksdb::FSWritableFile> real;
+    const rocksdb::IOStatus opened = target()->NewWritableFile(path, options, &real, context);
+    if (opened.ok()) *file = std::make_unique<File>(std::move(real), this);
+    return opened;
+  }
+  std::atomic<bool> full{false};
+
+ private:
+  class File : public rocksdb::FSWritableFileOwnerWrapper {
+   public:
+    File(std::unique_ptr<rocksdb::FSWritableFile> real, const DiskThatFills* disk)
+        : FSWritableFileOwnerWrapper(std::move(real)), disk_(disk) {}
+    rocksdb::IOStatus Append(const rocksdb::Slice& bytes, const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* context) override {
+      if (!disk_->full) return target()->Append(bytes, options, context);
+      static_cast<void>(target()->Append({bytes.data(), bytes.size() / 2}, options, context));
+      return rocksdb::IOStatus::NoSpace("disk is full");
+    }
+    using FSWritableFileOwnerWrapper::Append;
+
+   private:
+    const DiskThatFills* const disk_;
+  };
+};
+
+class FullDiskTest : public testing::Test {
+ protected:
+  FullDiskTest()
+      : env_(rocksdb::NewCompositeEnv(disk_)),
+        stores_(MakeRocksStores(io::LocalFileSystem(), {.env = env_.get()})) {}
+
+  TempDir dir_;
+  std::shared_ptr<DiskThatFills> disk_ = std::make_shared<DiskThatFills>();
+  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<KeyStores> stores_;
+};
+
+TEST_F(FullDiskTest, TakesWritesAgainWhenThereIsRoom) {
+  const std::string folder = io::JoinPath(dir_.path(), "kv-0");
+  ASSERT_OK_AND_ASSIGN(auto store, stores_->Open(folder));
+  const std::vector<KeyStore::Change> first{{"a", "1"}};
+  const std::vector<KeyStore::Change> second{{"a", "2"}, {"b", "2"}};
+  ASSERT_OK(store->Write(first, {1, 1}));
+  disk_->full = true;
+  for (int i = 0; i < 3; ++i) EXPECT_CODE(ErrorCode::kKvStorage, store->Write(second, {2, 2}));
+  const std::vector<std::string_view> absent{"c"};
+  EXPECT_OK(store->Get(absent));  // Reads go on.
+  disk_->full = false;
+  ASSERT_OK(store->Write(second, {2, 2}));
+  ASSERT_OK(store->Close());
+  ASSERT_OK_AND_ASSIGN(store, stores_->Open(folder));
+  EXPECT_EQ(*store->applied(), (Applied{2, 2}));
+  const std::vector<std::string_view> keys{"a", "b"};
+  EXPECT_THAT(*store->Get(keys), ElementsAre("2", "2"));
+}
+
+TEST_F(FullDiskTest, WaitsForItsReadersBeforeItOpensAgain) {
+  ASSERT_OK_AND_ASSIGN(const auto store, stores_->Open(io::JoinPath(dir_.path(), "kv-0")));
+  const std::vector<KeyStore::Change> changes{{"a", "1"}};
+  ASSERT_OK(store->Write(changes, {1, 1}));
+  ASSERT_OK_AND_ASSIGN(auto cursor, store->NewCursor());
+  disk_->full = true;
+  EXPECT_CODE(ErrorCode::kKvStorage, store->Write(changes, {2, 1}));
+  disk_->full = false;
+  EXPECT_CODE(ErrorCode::kKvStorage, store->Write(changes, {2, 1}));
+  cursor->Seek("");
+  EXPECT_TRUE(cursor->valid());
+  cursor.reset();
+  EXPECT_OK(store->Write(changes, {2, 1}));
 }
 
 }  // namespace

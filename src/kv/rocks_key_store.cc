@@ -2,6 +2,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
@@ -54,6 +55,26 @@ Result<Applied> ParseApplied(std::string_view bytes) {
   return Applied{LoadLe<int64_t>(bytes.data()), rows < 0 ? std::nullopt : std::make_optional(rows)};
 }
 
+// What a flush must leave free on the device: RocksDB writes its manifest beside the keys.
+constexpr uint64_t kReservedBytes = 4 << 20;
+
+// RocksDB's own log file stops the process when the disk is full: a second line after one that
+// could not be written meets an assertion. What goes wrong reaches us as a Status.
+class NoLog : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+// RocksDB's own recovery from a full disk can wait for ever, so a failed store is opened again.
+class NoRecovery : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
+
 rocksdb::Options DbOptions(const RocksOptions& options,
                            const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
@@ -80,8 +101,11 @@ rocksdb::Options DbOptions(const RocksOptions& options,
   db.skip_stats_update_on_db_open = true;
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
-  db.info_log_level = rocksdb::WARN_LEVEL;
-  db.keep_log_file_num = 2;
+  db.info_log = std::make_shared<NoLog>();
+  db.listeners.push_back(std::make_shared<NoRecovery>());
+  db.max_bgerror_resume_count = 0;
+  db.avoid_flush_during_shutdown = true;  // Every Write flushes; what failed comes again.
+  if (options.env != nullptr) db.env = options.env;
   db.max_manifest_file_size = 4 << 20;
   return db;
 }
@@ -92,14 +116,17 @@ using Values = std::vector<std::optional<std::string>>;
 class OpenDb {
  public:
   static Result<std::shared_ptr<OpenDb>> Open(const std::string& folder,
-                                              const rocksdb::Options& options) {
+                                              const rocksdb::Options& options, bool read_only) {
     rocksdb::ColumnFamilyOptions state_options(options);
     state_options.write_buffer_size = 64 << 10;
     const std::vector<rocksdb::ColumnFamilyDescriptor> families{
         {rocksdb::kDefaultColumnFamilyName, options}, {kStateFamily, state_options}};
     std::vector<rocksdb::ColumnFamilyHandle*> handles;
     rocksdb::DB* db = nullptr;
-    RETURN_NOT_OK(FromRocks(rocksdb::DB::Open(options, folder, families, &handles, &db), folder));
+    const rocksdb::Status opened =
+        read_only ? rocksdb::DB::OpenForReadOnly(options, folder, families, &handles, &db)
+                  : rocksdb::DB::Open(options, folder, families, &handles, &db);
+    RETURN_NOT_OK(FromRocks(opened, folder));
     return std::make_shared<OpenDb>(folder, db, handles[0], handles[1]);
   }
 
@@ -244,8 +271,14 @@ class RocksKeyStore : public KeyStore {
   }
 
   Status Write(std::span<const Change> changes, Applied applied) override {
-    ASSIGN_OR_RAISE(const auto db, Open(/*create=*/true));
-    return db->Write(changes, applied);
+    ASSIGN_OR_RAISE(const auto db, OpenForWrite());
+    RETURN_NOT_OK(CheckSpace(changes));
+    const Status written = db->Write(changes, applied);
+    if (!written.ok()) {
+      const std::lock_guard lock(mutex_);
+      failure_ = written;
+    }
+    return written;
   }
 
   Status Close() override {
@@ -253,6 +286,7 @@ class RocksKeyStore : public KeyStore {
     if (db_ == nullptr) return Status::OK();
     ASSIGN_OR_RAISE(const Applied applied, db_->ReadApplied());
     db_.reset();
+    if (!failure_.ok()) return Status::OK();  // What was read may not be on the disk.
     return files_.ReplaceFile(ClosedFile(), EncodeApplied(applied));
   }
 
@@ -265,13 +299,46 @@ class RocksKeyStore : public KeyStore {
     return OpenLocked(create);
   }
 
+  // RocksDB refuses every write after one that failed. Opening the database again drops what did
+  // not reach the disk, which the write-back table still has.
+  Result<std::shared_ptr<OpenDb>> OpenForWrite() {
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) return OpenLocked(/*create=*/true);
+    RETURN_NOT_OK(CheckSpace({}));
+    if (db_ != nullptr && db_.use_count() > 1) {
+      return Error(ErrorCode::kKvStorage, "key store failed and is read, folder=", folder_);
+    }
+    db_.reset();
+    ASSIGN_OR_RAISE(auto db, OpenLocked(/*create=*/true));
+    RETURN_NOT_OK(failure_);
+    LogInfo("key store is open again after a failed write folder={}", folder_);
+    return db;
+  }
+
+  Status CheckSpace(std::span<const Change> changes) {
+    uint64_t needed = kReservedBytes;
+    for (const Change& change : changes)
+      needed += change.key.size() + change.value.value_or("").size();
+    ASSIGN_OR_RAISE(const auto space, files_.SpaceAt(folder_));
+    if (space.free_bytes >= needed) return Status::OK();
+    return Error(ErrorCode::kKvStorage, "disk is full folder=", folder_,
+                 " free_bytes=", space.free_bytes, " needed_bytes=", needed);
+  }
+
   // The database, opened at its first use; nullptr when it does not exist and shall not be made.
   Result<std::shared_ptr<OpenDb>> OpenLocked(bool create) {
     if (db_ != nullptr) return db_;
     ASSIGN_OR_RAISE(const bool exists, files_.Exists(DbFolder()));
     if (!exists && !create) return std::shared_ptr<OpenDb>();
     RETURN_NOT_OK(files_.MakeFolders(folder_));
-    ASSIGN_OR_RAISE(auto db, OpenDb::Open(DbFolder(), options_));
+    auto opened = OpenDb::Open(DbFolder(), options_, /*read_only=*/false);
+    failure_ = opened.status();
+    if (!opened.ok() && exists) {
+      // A full disk refuses the open, which writes; reads go on.
+      ASSIGN_OR_RAISE(db_, OpenDb::Open(DbFolder(), options_, /*read_only=*/true));
+      return db_;
+    }
+    ASSIGN_OR_RAISE(auto db, std::move(opened));
     // From the first write on the mark would be behind the store.
     ASSIGN_OR_RAISE(const bool marked, files_.Exists(ClosedFile()));
     if (marked) RETURN_NOT_OK(files_.Remove(ClosedFile()));
@@ -282,8 +349,10 @@ class RocksKeyStore : public KeyStore {
   io::FileSystem& files_;
   const std::string folder_;
   const rocksdb::Options options_;
-  std::mutex mutex_;  // Guards db_: the flush pool and the shard may both come first.
+  std::mutex mutex_;  // Guards what follows: the flush pool and the shard may both come first.
   std::shared_ptr<OpenDb> db_;
+  // Why db_ takes no writes until it is opened again; OK = it does.
+  Status failure_;
 };
 
 class RocksKeyStores : public KeyStores {

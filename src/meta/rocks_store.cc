@@ -2,12 +2,17 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <set>
+
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "meta/node_tree_internal.h"
 
 namespace sluice::meta {
@@ -25,14 +30,33 @@ Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
                " cause=", status.ToString());
 }
 
-rocksdb::Options StoreOptions() {
+// RocksDB's own log file stops the process when the disk is full: a second line after one that
+// could not be written meets an assertion. What goes wrong reaches us as a Status.
+class NoLog : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+// RocksDB's own recovery from a full disk can wait for ever, so a failed store is opened again.
+class NoRecovery : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+};
+
+rocksdb::Options StoreOptions(rocksdb::Env* env) {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.write_buffer_size = kWriteBufferBytes;
   options.max_open_files = 64;
   options.max_background_jobs = 1;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = 1 << 20;
+  options.info_log = std::make_shared<NoLog>();
+  options.listeners.push_back(std::make_shared<NoRecovery>());
+  options.max_bgerror_resume_count = 0;
+  if (env != nullptr) options.env = env;
   // A torn last record was never acknowledged; damage before it is refused.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::BlockBasedTableOptions table;
@@ -43,11 +67,17 @@ rocksdb::Options StoreOptions() {
   return options;
 }
 
+Result<std::unique_ptr<rocksdb::DB>> OpenDb(const std::string& folder, rocksdb::Env* env) {
+  rocksdb::DB* db = nullptr;
+  RETURN_NOT_OK(FromRocks(rocksdb::DB::Open(StoreOptions(env), folder, &db), folder));
+  return std::unique_ptr<rocksdb::DB>(db);
+}
+
 /// Format: key = node key; value = version (8 bytes, big-endian), then the node's value.
 class RocksStore : public TreeStore {
  public:
-  RocksStore(std::string folder, std::unique_ptr<rocksdb::DB> db)
-      : folder_(std::move(folder)), db_(std::move(db)) {}
+  RocksStore(std::string folder, rocksdb::Env* env, std::unique_ptr<rocksdb::DB> db)
+      : folder_(std::move(folder)), env_(env), db_(std::move(db)) {}
 
   Status Load() {
     const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(rocksdb::ReadOptions()));
@@ -67,18 +97,43 @@ class RocksStore : public TreeStore {
 
  protected:
   Status Persist(const NodeTree::Changes& changes) override {
+    if (!failed_keys_.empty()) RETURN_NOT_OK(Reopen());
     rocksdb::WriteBatch batch;
-    for (const auto& [key, node] : changes) {
-      // Sessions end with the process, so their nodes stay in memory.
-      const bool stored = node.has_value() && node->session == 0;
-      RETURN_NOT_OK(FromRocks(stored ? batch.Put(key, Encode(*node)) : batch.Delete(key), folder_));
+    for (const auto& [key, node] : changes)
+      RETURN_NOT_OK(Add(key, node.has_value() ? &*node : nullptr, &batch));
+    const Status written = Write(&batch);
+    if (!written.ok()) {
+      for (const auto& [key, _] : changes) failed_keys_.insert(key);
     }
-    rocksdb::WriteOptions options;
-    options.sync = true;
-    return FromRocks(db_->Write(options, &batch), folder_);
+    return written;
   }
 
  private:
+  // RocksDB refuses every write after one that failed, which may have reached its log all the same:
+  // the opened database gets the nodes as they are in memory, where a failed change never was.
+  Status Reopen() {
+    db_.reset();
+    ASSIGN_OR_RAISE(db_, OpenDb(folder_, env_));
+    rocksdb::WriteBatch batch;
+    for (const std::string& key : failed_keys_) RETURN_NOT_OK(Add(key, tree_.Find(key), &batch));
+    RETURN_NOT_OK(Write(&batch));
+    failed_keys_.clear();
+    LogInfo("metadata store is open again after a failed write folder={}", folder_);
+    return Status::OK();
+  }
+
+  // Sessions end with the process, so their nodes stay in memory. Null = the node is gone.
+  Status Add(const std::string& key, const NodeTree::Node* node, rocksdb::WriteBatch* batch) {
+    const bool stored = node != nullptr && node->session == 0;
+    return FromRocks(stored ? batch->Put(key, Encode(*node)) : batch->Delete(key), folder_);
+  }
+
+  Status Write(rocksdb::WriteBatch* batch) {
+    rocksdb::WriteOptions options;
+    options.sync = true;
+    return FromRocks(db_->Write(options, batch), folder_);
+  }
+
   static std::string Encode(const NodeTree::Node& node) {
     std::string bytes;
     bytes.reserve(kVersionBytes + node.value.size());
@@ -86,16 +141,18 @@ class RocksStore : public TreeStore {
     return bytes + node.value;
   }
 
-  std::string folder_;
-  std::unique_ptr<rocksdb::DB> db_;
+  const std::string folder_;
+  rocksdb::Env* const env_;
+  std::unique_ptr<rocksdb::DB> db_;    // Null when it failed and could not be opened again yet.
+  std::set<std::string> failed_keys_;  // Of changes whose write failed; not empty = open it again.
 };
 
 }  // namespace
 
-Result<std::unique_ptr<MetaStore>> OpenRocksMetaStore(const std::string& folder) {
-  rocksdb::DB* raw = nullptr;
-  RETURN_NOT_OK(FromRocks(rocksdb::DB::Open(StoreOptions(), folder, &raw), folder));
-  auto store = std::make_unique<RocksStore>(folder, std::unique_ptr<rocksdb::DB>(raw));
+Result<std::unique_ptr<MetaStore>> OpenRocksMetaStore(const std::string& folder,
+                                                      rocksdb::Env* env) {
+  ASSIGN_OR_RAISE(auto db, OpenDb(folder, env));
+  auto store = std::make_unique<RocksStore>(folder, env, std::move(db));
   RETURN_NOT_OK(store->Load());
   return std::unique_ptr<MetaStore>(std::move(store));
 }
