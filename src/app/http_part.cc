@@ -30,18 +30,33 @@ gateway::HttpServer::Options ServerOptions(const Config& config) {
   return options;
 }
 
+// Some threads stay for what is no statement: health, metrics, the console.
+constexpr int64_t kThreadsForOthers = 4;
+
+gateway::SqlEndpoint::Options EndpointOptions(const HttpPart::Options& options) {
+  const int64_t statements = options.config.Int("http.threads") - kThreadsForOthers;
+  return {
+      .make_session =
+          [&engine = options.engine, make_tables = options.make_tables, &clock = options.clock] {
+            return std::make_unique<sql::Session>(engine, make_tables(), clock);
+          },
+      .clock = options.clock,
+      .random = options.random,
+      .sessions_max = static_cast<size_t>(options.config.Int("sql.sessions-max")),
+      .statements_max = static_cast<size_t>(std::max<int64_t>(1, statements)),
+      .idle_max = options.config.Duration("sql.session.idle-timeout"),
+      .statement_max = options.config.Duration("sql.statement.timeout")};
+}
+
 }  // namespace
 
 struct HttpPart::Parts {
   explicit Parts(const Options& options)
       : status(options.catalog, options.tablet, options.tiering, options.loop),
         overview(status, options.clock, std::string(kVersion)),
-        statements(
-            [&engine = options.engine, &tables = options.tables, &clock = options.clock] {
-              return std::make_unique<sql::Session>(engine, tables, clock);
-            },
-            options.clock, options.random),
-        server(ServerOptions(options.config)) {}
+        statements(EndpointOptions(options)),
+        server(ServerOptions(options.config)),
+        host(options.config.String("http.host")) {}
 
   void AddRoutes() {
     server.Route("GET", "/health", [](const gateway::HttpRequest&) {
@@ -63,7 +78,8 @@ struct HttpPart::Parts {
   ProcessStatus status;
   gateway::Overview overview;
   gateway::SqlEndpoint statements;
-  gateway::HttpServer server;  // Last: its handlers use the rest.
+  gateway::HttpServer server;  // After what its handlers use.
+  const std::string host;
 };
 
 HttpPart::HttpPart(Options options) : parts_(std::make_unique<Parts>(options)) {
@@ -80,7 +96,7 @@ HttpPart::~HttpPart() {
 
 Status HttpPart::Start() {
   RETURN_NOT_OK(parts_->server.Start());
-  LogInfo("http is up port={}", parts_->server.port());
+  LogInfo("http is up address={}:{}", parts_->host, parts_->server.port());
   return Status::OK();
 }
 

@@ -35,7 +35,7 @@ class HttpPart {
     tablet::TabletService& tablet;
     const tiering::TieringService* tiering;  ///< Null when no table may be tiered.
     sql::Engine& engine;
-    sql::TableCatalog& tables;
+    std::function<std::shared_ptr<sql::TableCatalog>()> make_tables;  ///< One for each session.
     std::function<void(std::vector<MetricSample>*)>
         process_samples;  ///< Metrics of the process itself.
     io::Loop& loop;       ///< Where the replicas are asked.

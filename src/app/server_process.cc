@@ -80,7 +80,6 @@ struct ServerProcess::Parts {
   std::unique_ptr<tiering::TieringService> tiering;
   std::unique_ptr<sql::Engine> engine;
   std::unique_ptr<CatalogViews> views;
-  std::unique_ptr<sql::FlussTableCatalog> sql_tables;
   std::unique_ptr<HttpPart> http;
   bool tablet_started = false, coordinator_started = false;
 };
@@ -250,14 +249,16 @@ Status ServerProcess::Parts::StartHttp() {
       .cluster = local_cluster, .loops = {}, .lake = lake.get(), .views = views.get()};
   for (size_t i = 0; i < local_thread->size(); ++i)
     tables_options.loops.push_back(&local_thread->at(i));
-  sql_tables = std::make_unique<sql::FlussTableCatalog>(std::move(tables_options));
+  const auto make_tables = [tables_options] {
+    return std::make_shared<sql::FlussTableCatalog>(tables_options);
+  };
   http = std::make_unique<HttpPart>(HttpPart::Options{
       .config = config,
       .catalog = *catalog,
       .tablet = *tablet,
       .tiering = tiering.get(),
       .engine = *engine,
-      .tables = *sql_tables,
+      .make_tables = make_tables,
       .process_samples = [this](std::vector<MetricSample>* samples) { CollectSamples(samples); },
       .loop = local_thread->at(0),
       .clock = clock,
@@ -307,7 +308,6 @@ Status ServerProcess::Parts::Stop() {
   if (local_thread == nullptr) return Status::OK();
   io::Loop& loop = local_thread->at(0);
   http.reset();
-  sql_tables.reset();
   if (tiering != nullptr) tiering->Stop();
   for (const auto& listener : listeners) io::SyncWait(loop, listener->Stop(loop));
   listeners.clear();

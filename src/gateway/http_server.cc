@@ -1,30 +1,18 @@
 #include "gateway/http_server.h"
 
-#include <httplib.h>
-
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
 #include "base/log.h"
-#include "io/pool.h"
+#include "gateway/http_connection_internal.h"
+#include "gateway/http_files.h"
+#include "io/file.h"
 
 namespace sluice::gateway {
 namespace {
-
-constexpr time_t kKeepAliveSeconds = 3;
-
-// httplib's way to our pool. Work that the pool refuses runs on the accepting thread, which slows
-// down acceptance.
-class PoolQueue : public httplib::TaskQueue {
- public:
-  explicit PoolQueue(io::Pool& pool) : pool_(pool) {}
-  void enqueue(std::function<void()> work) override {
-    if (!pool_.TryPost(work)) work();
-  }
-  void shutdown() override {}
-
- private:
-  io::Pool& pool_;
-};
 
 int StatusOf(ErrorCode code) {
   switch (code) {
@@ -50,119 +38,170 @@ int StatusOf(ErrorCode code) {
   }
 }
 
-HttpRequest FromHttplib(const httplib::Request& request) {
-  HttpRequest out{request.path, {}, request.body};
-  for (const auto& [key, value] : request.params) out.query[key] = value;
-  return out;
-}
-
-void SendStream(HttpResponse&& from, httplib::Response& to) {
-  to.set_chunked_content_provider(from.content_type,
-                                  [next = std::move(from.stream)](size_t, httplib::DataSink& sink) {
-                                    std::string piece;
-                                    next(&piece);
-                                    if (piece.empty()) {
-                                      sink.done();
-                                      return true;
-                                    }
-                                    return sink.write(piece.data(), piece.size());
-                                  });
-}
-
-void Answer(const HttpServer::Handler& handler, const httplib::Request& request,
-            httplib::Response& response) {
-  HttpResponse answer = handler(FromHttplib(request));
-  response.status = answer.status;
-  if (answer.stream) {
-    SendStream(std::move(answer), response);
-  } else {
-    response.set_content(std::move(answer.body), answer.content_type);
-  }
-}
-
 }  // namespace
 
 HttpResponse ErrorResponse(const Status& status) {
   const ErrorCode code = CodeOf(status);
   // Text of users may hold broken UTF-8; it is replaced, not refused.
   const nlohmann::json body = {{"code", NameOf(code)}, {"message", status.message()}};
-  return {StatusOf(code), "application/json",
-          body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), nullptr};
+  return {.status = StatusOf(code),
+          .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
 }
 
-struct HttpServer::State {
-  explicit State(Options o) : options(std::move(o)) {}
-  Options options;
-  httplib::Server server;
+HttpResponse NotFound(std::string_view path) {
+  HttpResponse answer =
+      ErrorResponse(Error(ErrorCode::kInvalidConfig, "there is nothing here, path=", path));
+  answer.status = 404;
+  return answer;
+}
+
+// Shared with the connections and with what the listener may still accept.
+struct HttpServer::State : std::enable_shared_from_this<State> {
+  explicit State(Options o) { shared.options = std::move(o); }
+
+  struct Entry {
+    std::string method;
+    std::regex pattern;
+    Handler handler;
+  };
+
+  HttpResponse Answer(const HttpHead& head, const HttpRequest& request) const;
+  HttpResponse Find(const HttpHead& head, const HttpRequest& request) const;
+  void Accept(std::unique_ptr<io::Connection> accepted);
+  static io::Task<void> Serve(std::shared_ptr<State> self,
+                              std::shared_ptr<HttpConnection> connection);
+  static io::Task<void> TurnAway(std::shared_ptr<State> self,
+                                 std::shared_ptr<io::Connection> accepted);
+  void EndAll();
+
+  HttpShared shared;
+  std::vector<Entry> routes;
   std::unique_ptr<io::Pool> workers;
-  std::unique_ptr<io::Pool> acceptor;
-  int port = -1;
+  std::unique_ptr<io::LoopThreads> loops;
+  std::unique_ptr<io::Listener> listener;
+  std::set<std::shared_ptr<HttpConnection>> open;  // The loop's.
+  std::mutex mutex;                                // Guards open_count.
+  std::condition_variable all_ended;
+  size_t open_count = 0;
 };
 
-HttpServer::HttpServer(Options options) : state_(std::make_unique<State>(std::move(options))) {
-  httplib::Server& server = state_->server;
-  server.set_keep_alive_timeout(kKeepAliveSeconds);
-  server.set_keep_alive_max_count(1000);
-  server.set_payload_max_length(state_->options.body_bytes_max);
-  server.set_tcp_nodelay(true);
-  // Not httplib's own choice, SO_REUSEPORT: two servers on one port must fail, not share it.
-  server.set_socket_options([](socket_t socket) {
-    const int on = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  });
-  server.set_exception_handler(
-      [](const httplib::Request& request, httplib::Response& response, std::exception_ptr) {
-        LogError("http handler threw path={}", request.path);
-        response.status = 500;
-      });
-  server.new_task_queue = [this] { return new PoolQueue(*state_->workers); };
+HttpResponse HttpServer::State::Find(const HttpHead& head, const HttpRequest& request) const {
+  const std::string& method = head.method == "HEAD" ? "GET" : head.method;
+  bool other_method = false;
+  for (const Entry& route : routes) {
+    if (!std::regex_match(request.path, route.pattern)) continue;
+    if (route.method == method) return route.handler(request);
+    other_method = true;
+  }
+  if (!other_method && method == "GET" && !shared.options.files.empty()) {
+    return FileResponse(shared.options.files, request.path);
+  }
+  HttpResponse answer = NotFound(request.path);
+  if (other_method || method != "GET") answer.status = other_method ? 405 : 404;
+  return answer;
+}
+
+// Handlers are ours, but the libraries that they call may throw.
+HttpResponse HttpServer::State::Answer(const HttpHead& head, const HttpRequest& request) const {
+  try {
+    return Find(head, request);
+  } catch (const std::exception& error) {
+    LogError("http handler threw path={} error={}", request.path, error.what());
+  }
+  HttpResponse answer =
+      ErrorResponse(Error(ErrorCode::kUnknownServer, "the request failed, path=", request.path));
+  return answer;
+}
+
+void HttpServer::State::Accept(std::unique_ptr<io::Connection> accepted) {
+  if (shared.stopping) return;  // It closes as it goes.
+  {
+    const std::lock_guard lock(mutex);
+    open_count += 1;
+  }
+  if (open.size() >= shared.options.connections_max) {
+    io::Spawn(TurnAway(shared_from_this(), std::move(accepted)));
+    return;
+  }
+  auto connection = std::make_shared<HttpConnection>(shared, loops->at(0), std::move(accepted));
+  open.insert(connection);
+  io::Spawn(Serve(shared_from_this(), std::move(connection)));
+}
+
+io::Task<void> HttpServer::State::Serve(std::shared_ptr<State> self,
+                                        std::shared_ptr<HttpConnection> connection) {
+  co_await HttpConnection::Serve(connection);
+  self->open.erase(connection);
+  connection.reset();
+  const std::lock_guard lock(self->mutex);
+  self->open_count -= 1;
+  self->all_ended.notify_all();
+}
+
+io::Task<void> HttpServer::State::TurnAway(std::shared_ptr<State> self,
+                                           std::shared_ptr<io::Connection> accepted) {
+  io::Payload answer(std::string(
+      "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"));
+  std::ignore = co_await accepted->Write(std::move(answer));
+  accepted.reset();
+  const std::lock_guard lock(self->mutex);
+  self->open_count -= 1;
+  self->all_ended.notify_all();
+}
+
+void HttpServer::State::EndAll() {
+  const auto connections = open;
+  for (const auto& connection : connections) connection->Close();
+}
+
+HttpServer::HttpServer(Options options) : state_(std::make_shared<State>(std::move(options))) {
+  state_->shared.answer = [state = state_.get()](const HttpHead& head, const HttpRequest& request) {
+    return state->Answer(head, request);
+  };
 }
 
 HttpServer::~HttpServer() { Stop(); }
 
 void HttpServer::Route(const std::string& method, const std::string& pattern, Handler handler) {
-  auto call = [handler = std::move(handler)](const httplib::Request& request,
-                                             httplib::Response& response) {
-    Answer(handler, request, response);
-  };
-  if (method == "GET") {
-    state_->server.Get(pattern, call);
-  } else if (method == "POST") {
-    state_->server.Post(pattern, call);
-  } else {
-    CHECK(method == "DELETE");
-    state_->server.Delete(pattern, call);
-  }
+  CHECK(method == "GET" || method == "POST" || method == "DELETE");
+  state_->routes.push_back({method, std::regex(pattern), std::move(handler)});
 }
 
 Status HttpServer::Start() {
-  const Options& options = state_->options;
-  state_->workers = io::Pool::Start({.name = "http", .threads = options.threads});
-  state_->acceptor = io::Pool::Start({.name = "http-accept", .threads = 1});
-  if (!options.files.empty() && !state_->server.set_mount_point("/", options.files)) {
-    LogWarn("console files are missing folder={}", options.files);
+  State& state = *state_;
+  const Options& options = state.shared.options;
+  if (!options.files.empty()) {
+    const auto exists = io::LocalFileSystem().Exists(io::JoinPath(options.files, "index.html"));
+    if (!exists.ok() || !*exists) LogWarn("console files are missing folder={}", options.files);
   }
-  if (options.port == 0) {
-    state_->port = state_->server.bind_to_any_port(options.host);
-  } else if (state_->server.bind_to_port(options.host, options.port)) {
-    state_->port = options.port;
-  }
-  if (state_->port < 0) {
-    return Error(ErrorCode::kNetwork,
-                 "cannot listen for HTTP, is the port in use? address=", options.host, ":",
-                 options.port);
-  }
-  CHECK(state_->acceptor->TryPost([this] { state_->server.listen_after_bind(); }));
+  state.workers = io::Pool::Start(
+      {.name = "http", .threads = options.threads, .queue_max = options.requests_waiting_max});
+  state.shared.pool = state.workers.get();
+  state.loops = io::LoopThreads::Start("http-loop", 1);
+  const auto accept = [self = state_](std::unique_ptr<io::Connection> connection) {
+    self->Accept(std::move(connection));
+  };
+  ASSIGN_OR_RAISE(state.listener, io::SystemNetwork().Listen(options.host, options.port,
+                                                             {&state.loops->at(0)}, accept));
   return Status::OK();
 }
 
 void HttpServer::Stop() {
-  if (state_->acceptor == nullptr) return;
-  state_->server.stop();
-  state_->acceptor.reset();
-  state_->workers.reset();
+  State& state = *state_;
+  if (state.loops == nullptr) return;
+  state.listener.reset();
+  state.shared.stopping = true;
+  state.loops->at(0).Post([self = state_] { self->EndAll(); });
+  {
+    std::unique_lock lock(state.mutex);
+    state.all_ended.wait(lock, [&] { return state.open_count == 0; });
+  }
+  state.loops.reset();
+  state.workers.reset();
 }
 
-uint16_t HttpServer::port() const { return static_cast<uint16_t>(state_->port); }
+uint16_t HttpServer::port() const {
+  return state_->listener == nullptr ? 0 : state_->listener->port();
+}
 
 }  // namespace sluice::gateway

@@ -1,7 +1,9 @@
 #include "gateway/sql_endpoint.h"
 
 #include <arrow/record_batch.h>
+#include <arrow/util/byte_size.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@ namespace sluice::gateway {
 namespace {
 
 constexpr int64_t kRowsPerEvent = 1000;
+constexpr int64_t kBytesPerEvent = 1 << 20;  // Of the rows as the engine gave them, roughly.
 
 std::string Line(const nlohmann::json& event) {
   return event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -20,6 +23,22 @@ std::string Line(const nlohmann::json& event) {
 
 std::string ErrorLine(const Status& status) {
   return Line({{"kind", "error"}, {"code", NameOf(CodeOf(status))}, {"message", status.message()}});
+}
+
+HttpResponse Answer(const nlohmann::json& body) { return {.body = body.dump()}; }
+
+HttpResponse Refusal(int status, const Status& why) {
+  HttpResponse answer = ErrorResponse(why);
+  answer.status = status;
+  return answer;
+}
+
+std::string_view LastPart(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// Rows of a batch that go into one line.
+int64_t RowsPerLine(const arrow::RecordBatch& batch) {
+  const int64_t row_bytes = 1 + arrow::util::TotalBufferSize(batch) / batch.num_rows();
+  return std::clamp<int64_t>(kBytesPerEvent / row_bytes, 1, kRowsPerEvent);
 }
 
 std::string ColumnsLine(const std::vector<sql::ResultColumn>& columns) {
@@ -34,8 +53,24 @@ std::string ColumnsLine(const std::vector<sql::ResultColumn>& columns) {
 
 struct SqlEndpoint::Entry {
   std::unique_ptr<sql::Session> session;
-  std::atomic<bool> busy{false};  // While a statement runs and its rows are sent.
-  int64_t used_ms = 0;            // Guarded by the endpoint's mutex.
+  // Guarded by the endpoint's mutex.
+  bool busy = false;  // While a statement runs and its rows are sent.
+  std::chrono::nanoseconds used{0};
+};
+
+// The statements of one request.
+struct SqlEndpoint::Operation {
+  std::string id;
+  std::shared_ptr<Entry> entry;
+  std::chrono::milliseconds statement_max{0};
+  std::atomic<int64_t> deadline_ns{0};  // Of the statement that runs; 0 = none.
+  Status cancelled;                     // Guarded by the endpoint's mutex.
+
+  // The endpoint's mutex is held.
+  void Cancel(Status why) {
+    if (cancelled.ok()) cancelled = std::move(why);
+    entry->session->Interrupt(cancelled);
+  }
 };
 
 namespace {
@@ -43,9 +78,14 @@ namespace {
 // The events of the statements of one request, line by line.
 class StatementRun {
  public:
-  StatementRun(std::shared_ptr<std::string> text, sql::Session& session, std::function<void()> done)
-      : text_(std::move(text)), session_(session), done_(std::move(done)) {
-    for (const auto& statement : sql::SplitStatements(*text_)) statements_.push_back(statement);
+  // `begin` is called before each statement, `done` once nothing runs any more.
+  StatementRun(std::string text, sql::Session& session, std::function<void()> begin,
+               std::function<void()> done)
+      : text_(std::move(text)),
+        session_(session),
+        begin_(std::move(begin)),
+        done_(std::move(done)) {
+    for (const auto& statement : sql::SplitStatements(text_)) statements_.push_back(statement);
   }
   ~StatementRun() { Release(); }
   StatementRun(const StatementRun&) = delete;
@@ -72,6 +112,7 @@ class StatementRun {
     if (statements_.empty()) return std::string();
     const sql::StatementText statement = statements_.front();
     statements_.pop_front();
+    begin_();
     ASSIGN_OR_RAISE(stream_, session_.Execute(statement.text));
     if (stream_->has_rows()) return ColumnsLine(stream_->columns());
     const int64_t written = stream_->rows_written();
@@ -89,15 +130,16 @@ class StatementRun {
       stream_.reset();
       return Line({{"kind", "end"}});
     }
-    const int64_t count = std::min(kRowsPerEvent, batch_->num_rows() - position_);
+    const int64_t count = std::min(RowsPerLine(*batch_), batch_->num_rows() - position_);
     std::string line = R"({"kind":"rows","rows":)";
     RETURN_NOT_OK(sql::AppendJsonRows(stream_->columns(), *batch_, position_, count, &line));
     position_ += count;
     return line + "}\n";
   }
 
-  std::shared_ptr<std::string> text_;  // What the statements view.
+  const std::string text_;  // What the statements view.
   sql::Session& session_;
+  std::function<void()> begin_;
   std::function<void()> done_;
   std::deque<sql::StatementText> statements_;
   std::unique_ptr<sql::ResultStream> stream_;
@@ -108,54 +150,103 @@ class StatementRun {
 
 }  // namespace
 
-SqlEndpoint::SqlEndpoint(MakeSession make_session, io::Clock& clock, io::Random& random)
-    : make_session_(std::move(make_session)), clock_(clock), random_(random) {}
+SqlEndpoint::SqlEndpoint(Options options) : options_(std::move(options)) {
+  watch_ = io::LoopThreads::Start("sql-watch", 1);
+  watch_->at(0).Post([this] { ArmWatch(); });
+}
 
 SqlEndpoint::~SqlEndpoint() = default;
 
 void SqlEndpoint::Register(HttpServer* server) {
   server->Route("POST", "/api/v1/sessions", [this](const HttpRequest&) {
-    auto id = Create();
-    if (!id.ok()) return ErrorResponse(id.status());
-    return HttpResponse{200, "application/json", nlohmann::json{{"id", *id}}.dump(), nullptr};
+    const auto id = Create();
+    return id.ok() ? Answer({{"id", *id}}) : Refusal(429, id.status());
   });
   server->Route("DELETE", "/api/v1/sessions/[0-9a-f-]+", [this](const HttpRequest& request) {
-    const std::lock_guard lock(mutex_);
-    sessions_.erase(request.path.substr(request.path.rfind('/') + 1));
-    return HttpResponse{200, "application/json", "{}", nullptr};
+    if (!EndSession(std::string(LastPart(request.path)))) return NotFound(request.path);
+    return Answer(nlohmann::json::object());
+  });
+  server->Route("DELETE", "/api/v1/operations/[0-9a-f-]+", [this](const HttpRequest& request) {
+    if (!CancelOperation(std::string(LastPart(request.path)),
+                         Status::Cancelled("the statement was cancelled"))) {
+      return NotFound(request.path);
+    }
+    return Answer(nlohmann::json::object());
   });
   server->Route("POST", "/api/v1/sql", [this](const HttpRequest& request) { return Run(request); });
 }
 
 Result<std::string> SqlEndpoint::Create() {
   auto entry = std::make_shared<Entry>();
-  entry->session = make_session_();
-  const int64_t now_ms = clock_.NowMs();
-  entry->used_ms = now_ms;
+  entry->session = options_.make_session();
   const std::lock_guard lock(mutex_);
-  DropIdle(now_ms);
-  if (sessions_.size() >= kSessionsMax) {
+  if (sessions_.size() >= options_.sessions_max) {
     return Error(ErrorCode::kStorageBackpressure,
-                 "too many SQL sessions sessions_max=", kSessionsMax);
+                 "too many SQL sessions sessions_max=", options_.sessions_max);
   }
-  const std::string id = random_.Uuid();
+  entry->used = options_.clock.Monotonic();
+  const std::string id = options_.random.Uuid();
   sessions_[id] = std::move(entry);
   return id;
 }
 
-void SqlEndpoint::DropIdle(int64_t now_ms) {
-  std::erase_if(sessions_, [&](const auto& item) {
-    return now_ms - item.second->used_ms > kIdleMs && !running_.contains(item.second.get());
-  });
-}
-
-Result<std::shared_ptr<SqlEndpoint::Entry>> SqlEndpoint::Find(const std::string& id) {
+bool SqlEndpoint::EndSession(const std::string& id) {
+  std::shared_ptr<Entry> entry;  // May go, and with it the session, after the lock.
   const std::lock_guard lock(mutex_);
   const auto found = sessions_.find(id);
-  if (found == sessions_.end())
-    return Error(ErrorCode::kInvalidConfig, "unknown or ended SQL session session=", id);
-  found->second->used_ms = clock_.NowMs();
-  return found->second;
+  if (found == sessions_.end()) return false;
+  entry = std::move(found->second);
+  sessions_.erase(found);
+  for (const auto& [_, operation] : running_) {
+    if (operation->entry == entry) operation->Cancel(Status::Cancelled("the session was ended"));
+  }
+  return true;
+}
+
+bool SqlEndpoint::CancelOperation(const std::string& id, Status why) {
+  const std::lock_guard lock(mutex_);
+  const auto found = running_.find(id);
+  if (found == running_.end()) return false;
+  found->second->Cancel(std::move(why));
+  return true;
+}
+
+// Statements of a named session, or of one of their own. Errors: kInvalidConfig when the session is
+// unknown or busy; kStorageBackpressure when too many run.
+Result<std::shared_ptr<SqlEndpoint::Operation>> SqlEndpoint::Begin(const std::string* session) {
+  auto operation = std::make_shared<Operation>();
+  if (session == nullptr) {
+    operation->entry = std::make_shared<Entry>();
+    operation->entry->session = options_.make_session();
+  }
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return Error(ErrorCode::kNetwork, "the server is stopping");
+  if (running_.size() >= options_.statements_max) {
+    return Error(ErrorCode::kStorageBackpressure,
+                 "too many statements run, statements_max=", options_.statements_max);
+  }
+  if (session != nullptr) {
+    const auto found = sessions_.find(*session);
+    if (found == sessions_.end()) {
+      return Error(ErrorCode::kInvalidConfig, "unknown or ended SQL session session=", *session);
+    }
+    if (found->second->busy) {
+      return Error(ErrorCode::kInvalidConfig, "the session is running another statement");
+    }
+    operation->entry = found->second;
+  }
+  operation->entry->busy = true;
+  operation->entry->session->Resume();
+  operation->id = options_.random.Uuid();
+  running_[operation->id] = operation;
+  return operation;
+}
+
+void SqlEndpoint::End(const std::shared_ptr<Operation>& operation) {
+  const std::lock_guard lock(mutex_);
+  running_.erase(operation->id);
+  operation->entry->used = options_.clock.Monotonic();
+  operation->entry->busy = false;
 }
 
 HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
@@ -164,53 +255,77 @@ HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
     return ErrorResponse(
         Error(ErrorCode::kInvalidConfig, "the body must be a JSON object with a text `sql`"));
   }
-  std::shared_ptr<Entry> entry;
-  if (body.contains("session") && body["session"].is_string()) {
-    auto found = Find(body["session"].get<std::string>());
-    if (!found.ok()) return ErrorResponse(found.status());
-    entry = *std::move(found);
-  } else {
-    entry = std::make_shared<Entry>();
-    entry->session = make_session_();
-  }
-  if (entry->busy.exchange(true)) {
+  const auto timeout = body.find("timeout_ms");
+  if (timeout != body.end() && (!timeout->is_number_integer() || timeout->get<int64_t>() < 0)) {
     return ErrorResponse(
-        Error(ErrorCode::kInvalidConfig, "the session is running another statement"));
+        Error(ErrorCode::kInvalidConfig, "`timeout_ms` must be a whole number, 0 for no bound"));
   }
-  {
-    const std::lock_guard guard(mutex_);
-    if (stopped_) {
-      entry->busy = false;
-      return ErrorResponse(Error(ErrorCode::kNetwork, "the server is stopping"));
-    }
-    running_[entry.get()] = entry;
+  std::optional<std::string> session;
+  if (body.contains("session") && body["session"].is_string()) session = body["session"];
+  auto begun = Begin(session ? &*session : nullptr);
+  if (!begun.ok()) {
+    return CodeOf(begun.status()) == ErrorCode::kStorageBackpressure
+               ? Refusal(429, begun.status())
+               : ErrorResponse(begun.status());
   }
-  // Runs when the last line is sent, or earlier when the client goes away.
-  auto done = [this, entry] {
-    const std::lock_guard guard(mutex_);
-    running_.erase(entry.get());
-    entry->used_ms = clock_.NowMs();
-    entry->busy = false;
+  const std::shared_ptr<Operation> operation = *begun;
+  operation->statement_max = timeout == body.end()
+                                 ? options_.statement_max
+                                 : std::chrono::milliseconds(timeout->get<int64_t>());
+  const auto begin = [this, operation] {
+    if (operation->statement_max.count() == 0) return;
+    operation->deadline_ns =
+        (options_.clock.Monotonic() + std::chrono::nanoseconds(operation->statement_max)).count();
   };
-  auto run =
-      std::make_shared<StatementRun>(std::make_shared<std::string>(body["sql"].get<std::string>()),
-                                     *entry->session, std::move(done));
+  // Runs when the last line is sent, or earlier when the client goes away.
+  const auto done = [this, operation] { End(operation); };
+  auto run = std::make_shared<StatementRun>(body["sql"].get<std::string>(),
+                                            *operation->entry->session, begin, done);
   HttpResponse response;
   response.content_type = "application/x-ndjson";
+  response.headers["Sluice-Operation"] = operation->id;
   response.stream = [run](std::string* piece) { *piece = run->Next(); };
+  response.give_up = [this, id = operation->id] {
+    CancelOperation(id, Status::Cancelled("the client has gone"));
+  };
   return response;
 }
 
-void SqlEndpoint::Stop() {
-  std::vector<std::shared_ptr<Entry>> running;
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    for (const auto& [_, weak] : running_) {
-      if (auto entry = weak.lock()) running.push_back(std::move(entry));
+// What was cancelled is told so again until it has heard (see Session::Interrupt).
+void SqlEndpoint::Watch() {
+  const std::chrono::nanoseconds now = options_.clock.Monotonic();
+  std::vector<std::shared_ptr<Entry>> idle;  // Their sessions go after the lock.
+  const std::lock_guard lock(mutex_);
+  for (const auto& [_, operation] : running_) {
+    const int64_t deadline_ns = operation->deadline_ns;
+    if (!operation->cancelled.ok()) {
+      operation->Cancel(operation->cancelled);
+    } else if (deadline_ns != 0 && now.count() >= deadline_ns) {
+      operation->Cancel(
+          Error(ErrorCode::kRequestTimeOut,
+                "the statement ran out of time, bound_ms=", operation->statement_max.count()));
     }
   }
-  for (const auto& entry : running) entry->session->Interrupt();
+  std::erase_if(sessions_, [&](const auto& item) {
+    if (item.second->busy || now - item.second->used <= options_.idle_max) return false;
+    idle.push_back(item.second);
+    return true;
+  });
+}
+
+void SqlEndpoint::ArmWatch() {
+  watch_->at(0).After(options_.watch_interval, [this] {
+    Watch();
+    ArmWatch();
+  });
+}
+
+void SqlEndpoint::Stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  for (const auto& [_, operation] : running_) {
+    operation->Cancel(Error(ErrorCode::kNetwork, "the server is stopping"));
+  }
 }
 
 }  // namespace sluice::gateway

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 
 #include "gateway/http_server.h"
 #include "io/clock.h"
+#include "io/loop.h"
 #include "io/random.h"
 
 namespace sluice::sql {
@@ -15,16 +17,23 @@ class Session;
 
 namespace sluice::gateway {
 
-/// Sessions of SQL over HTTP.
+/// Sessions of SQL over HTTP, and the statements that run in them.
 ///
 /// Format: docs/formats/sql-endpoint.md. Threads: any; a session runs one statement at a time.
 class SqlEndpoint {
  public:
-  static constexpr size_t kSessionsMax = 256;
-  static constexpr int64_t kIdleMs = 30 * 60 * 1000;
-  using MakeSession = std::function<std::unique_ptr<sql::Session>()>;
+  struct Options {
+    std::function<std::unique_ptr<sql::Session>()> make_session;
+    io::Clock& clock;
+    io::Random& random;
+    size_t sessions_max = 256;                           ///< More are refused with 429,
+    size_t statements_max = 12;                          ///< as are requests that run statements.
+    std::chrono::milliseconds idle_max{30 * 60 * 1000};  ///< Of a session that runs nothing.
+    std::chrono::milliseconds statement_max{0};          ///< Of one statement; 0 = no bound.
+    std::chrono::milliseconds watch_interval{100};  ///< Between looks at deadlines and idleness.
+  };
 
-  SqlEndpoint(MakeSession make_session, io::Clock& clock, io::Random& random);
+  explicit SqlEndpoint(Options options);
   ~SqlEndpoint();
 
   /// Add the routes of sessions and statements. The endpoint must outlive the server.
@@ -34,18 +43,22 @@ class SqlEndpoint {
 
  private:
   struct Entry;
+  struct Operation;
   Result<std::string> Create();
-  Result<std::shared_ptr<Entry>> Find(const std::string& id);
-  void DropIdle(int64_t now_ms);
+  bool EndSession(const std::string& id);
+  bool CancelOperation(const std::string& id, Status why);
+  Result<std::shared_ptr<Operation>> Begin(const std::string* session);
+  void End(const std::shared_ptr<Operation>& operation);
   HttpResponse Run(const HttpRequest& request);
+  void Watch();
+  void ArmWatch();
 
-  MakeSession make_session_;
-  io::Clock& clock_;
-  io::Random& random_;
+  const Options options_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> sessions_;
-  std::map<const Entry*, std::weak_ptr<Entry>> running_;
+  std::map<std::string, std::shared_ptr<Operation>> running_;
   bool stopped_ = false;
+  std::unique_ptr<io::LoopThreads> watch_;  // Last: its timer uses the rest.
 };
 
 }  // namespace sluice::gateway

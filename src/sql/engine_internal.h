@@ -21,6 +21,7 @@ struct ScanBinding {
   std::vector<std::string> names;  ///< Unique in the statement.
   std::vector<SqlType> types;
   std::vector<Predicate> predicates;
+  std::shared_ptr<Interruption> interruption;  ///< Of the session; ends the scan.
 };
 
 /// Bindings by number: the generated SQL says sluice_scan(7).

@@ -22,42 +22,43 @@ io::Loop& FlussTableCatalog::NextLoop() {
 
 Result<std::vector<std::string>> FlussTableCatalog::ListDatabases() {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.ListDatabases(loop));
+  return interruption()->Wait(loop, admin_.ListDatabases(loop));
 }
 Result<bool> FlussTableCatalog::DatabaseExists(const std::string& database) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.DatabaseExists(loop, database));
+  return interruption()->Wait(loop, admin_.DatabaseExists(loop, database));
 }
 Status FlussTableCatalog::CreateDatabase(const std::string& database,
                                          const types::DatabaseDescriptor& descriptor,
                                          bool if_not_exists) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.CreateDatabase(loop, database, descriptor, if_not_exists));
+  return interruption()->Wait(loop,
+                              admin_.CreateDatabase(loop, database, descriptor, if_not_exists));
 }
 Status FlussTableCatalog::DropDatabase(const std::string& database, bool if_exists, bool cascade) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.DropDatabase(loop, database, if_exists, cascade));
+  return interruption()->Wait(loop, admin_.DropDatabase(loop, database, if_exists, cascade));
 }
 
 // --- tables ---
 
 Result<std::vector<std::string>> FlussTableCatalog::ListTables(const std::string& database) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.ListTables(loop, database));
+  return interruption()->Wait(loop, admin_.ListTables(loop, database));
 }
 Result<types::TableInfo> FlussTableCatalog::GetTable(const types::TablePath& path) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.GetTable(loop, path));
+  return interruption()->Wait(loop, admin_.GetTable(loop, path));
 }
 Status FlussTableCatalog::CreateTable(const types::TablePath& path,
                                       const types::TableDescriptor& descriptor,
                                       bool if_not_exists) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.CreateTable(loop, path, descriptor, if_not_exists));
+  return interruption()->Wait(loop, admin_.CreateTable(loop, path, descriptor, if_not_exists));
 }
 Status FlussTableCatalog::DropTable(const types::TablePath& path, bool if_exists) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.DropTable(loop, path, if_exists));
+  return interruption()->Wait(loop, admin_.DropTable(loop, path, if_exists));
 }
 Status FlussTableCatalog::AlterTable(const types::TablePath& path, const TableChanges& changes,
                                      bool if_exists) {
@@ -68,26 +69,26 @@ Status FlussTableCatalog::AlterTable(const types::TablePath& path, const TableCh
   client::TableChange change{
       .set = changes.set, .reset = changes.reset, .add_columns = changes.add_columns};
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.AlterTable(loop, path, std::move(change), if_exists));
+  return interruption()->Wait(loop, admin_.AlterTable(loop, path, std::move(change), if_exists));
 }
 
 Result<std::vector<types::PartitionInfo>> FlussTableCatalog::ListPartitions(
     const types::TablePath& path) {
   io::Loop& loop = NextLoop();
   client::PartitionSpec all;
-  return io::SyncWait(loop, admin_.ListPartitions(loop, path, std::move(all)));
+  return interruption()->Wait(loop, admin_.ListPartitions(loop, path, std::move(all)));
 }
 Status FlussTableCatalog::CreatePartition(const types::TablePath& path,
                                           const std::map<std::string, std::string>& spec,
                                           bool if_not_exists) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.CreatePartition(loop, path, spec, if_not_exists));
+  return interruption()->Wait(loop, admin_.CreatePartition(loop, path, spec, if_not_exists));
 }
 Status FlussTableCatalog::DropPartition(const types::TablePath& path,
                                         const std::map<std::string, std::string>& spec,
                                         bool if_exists) {
   io::Loop& loop = NextLoop();
-  return io::SyncWait(loop, admin_.DropPartition(loop, path, spec, if_exists));
+  return interruption()->Wait(loop, admin_.DropPartition(loop, path, spec, if_exists));
 }
 
 // --- views ---
@@ -196,6 +197,7 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   auto read = std::make_shared<UnionRead>();
   io::Loop& loop = NextLoop();
   read->cluster = options_.cluster;
+  read->interruption = interruption();
   read->loop = &loop;
   ASSIGN_OR_RAISE(read->table, GetTable(ref.path));
   const types::TableDescriptor& descriptor = read->table.descriptor;
@@ -205,8 +207,8 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   Result<client::LakeSnapshot> readable =
       options_.lake == nullptr
           ? Result<client::LakeSnapshot>(Error(ErrorCode::kLakeSnapshotNotExist, "no lake"))
-          : io::SyncWait(loop,
-                         admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
+          : interruption()->Wait(
+                loop, admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
   const ErrorCode code = CodeOf(readable.status());
   const bool tiered = readable.ok();
   if (!tiered && code != ErrorCode::kLakeSnapshotNotExist &&
@@ -234,7 +236,7 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
     }
   }
   for (const auto& [name, id] : partitions) {
-    const auto offsets = io::SyncWait(loop, HighWatermarks(loop, admin_, read->table, id));
+    const auto offsets = interruption()->Wait(loop, HighWatermarks(loop, admin_, read->table, id));
     if (!offsets.ok() && CodeOf(offsets.status()) == ErrorCode::kPartitionNotExists)
       continue;  // Dropped just now.
     RETURN_NOT_OK(offsets.status());
@@ -257,7 +259,7 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
 Result<std::unique_ptr<TableSink>> FlussTableCatalog::OpenSink(const types::TablePath& path,
                                                                const SinkOptions& options) {
   ASSIGN_OR_RAISE(const types::TableInfo table, GetTable(path));
-  return MakeFlussSink(options_.cluster, NextLoop(), table, options);
+  return MakeFlussSink(options_.cluster, NextLoop(), interruption(), table, options);
 }
 
 }  // namespace sluice::sql

@@ -31,6 +31,7 @@ class LakePin {
 struct UnionRead {
   client::ClusterPtr cluster;
   io::Loop* loop = nullptr;
+  std::shared_ptr<Interruption> interruption;
   types::TableInfo table;
   UnionPlan plan;
   std::map<std::string, int64_t> partition_ids;  // By name.
@@ -63,12 +64,13 @@ class LogTail {
                                                int64_t from, int64_t to,
                                                std::vector<std::string> columns);
   ~LogTail();
-  /// Null rows at the end.
+  /// Null rows at the end. Errors: those of the log; the interruption's.
   Result<Rows> Next();
 
  private:
   LogTail() = default;
   io::Loop* loop_ = nullptr;
+  std::shared_ptr<Interruption> interruption_;
   std::shared_ptr<client::LogScanner> scanner_;  // Lives and dies on the loop.
   types::BucketId bucket_;
   int64_t from_ = 0;
@@ -86,6 +88,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> Choose(const std::shared_ptr<arrow::
 
 /// The writers of the client behind the engine's sink.
 Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io::Loop& loop,
+                                                 std::shared_ptr<Interruption> interruption,
                                                  const types::TableInfo& table,
                                                  const SinkOptions& options);
 

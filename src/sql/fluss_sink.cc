@@ -53,39 +53,44 @@ Arrangement Arrange(const types::Schema& table, const std::vector<std::string>& 
 
 class AppendSink : public TableSink {
  public:
-  AppendSink(io::Loop& loop, std::unique_ptr<client::AppendWriter> writer, Arrangement arrangement)
+  AppendSink(io::Loop& loop, std::shared_ptr<Interruption> interruption,
+             std::unique_ptr<client::AppendWriter> writer, Arrangement arrangement)
       : loop_(loop),
+        interruption_(std::move(interruption)),
         writer_(OnLoop(loop, std::move(writer))),
         arrangement_(std::move(arrangement)) {}
   Status Write(std::shared_ptr<arrow::RecordBatch> batch) override {
     ASSIGN_OR_RAISE(auto rows, arrangement_.Apply(*batch));
-    return io::SyncWait(loop_, writer_->Append(std::move(rows)));
+    return interruption_->Wait(loop_, writer_->Append(std::move(rows)));
   }
-  Status Finish() override { return io::SyncWait(loop_, writer_->Flush()); }
+  Status Finish() override { return interruption_->Wait(loop_, writer_->Flush()); }
 
  private:
   io::Loop& loop_;
+  std::shared_ptr<Interruption> interruption_;
   std::shared_ptr<client::AppendWriter> writer_;
   Arrangement arrangement_;
 };
 
 class UpsertSink : public TableSink {
  public:
-  UpsertSink(io::Loop& loop, std::unique_ptr<client::UpsertWriter> writer, Arrangement arrangement,
-             bool deletes)
+  UpsertSink(io::Loop& loop, std::shared_ptr<Interruption> interruption,
+             std::unique_ptr<client::UpsertWriter> writer, Arrangement arrangement, bool deletes)
       : loop_(loop),
+        interruption_(std::move(interruption)),
         writer_(OnLoop(loop, std::move(writer))),
         arrangement_(std::move(arrangement)),
         deletes_(deletes) {}
   Status Write(std::shared_ptr<arrow::RecordBatch> batch) override {
     ASSIGN_OR_RAISE(auto rows, arrangement_.Apply(*batch));
-    if (deletes_) return io::SyncWait(loop_, writer_->Delete(std::move(rows)));
-    return io::SyncWait(loop_, writer_->Upsert(std::move(rows)));
+    if (deletes_) return interruption_->Wait(loop_, writer_->Delete(std::move(rows)));
+    return interruption_->Wait(loop_, writer_->Upsert(std::move(rows)));
   }
-  Status Finish() override { return io::SyncWait(loop_, writer_->Flush()); }
+  Status Finish() override { return interruption_->Wait(loop_, writer_->Flush()); }
 
  private:
   io::Loop& loop_;
+  std::shared_ptr<Interruption> interruption_;
   std::shared_ptr<client::UpsertWriter> writer_;
   Arrangement arrangement_;
   bool deletes_;
@@ -94,6 +99,7 @@ class UpsertSink : public TableSink {
 }  // namespace
 
 Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io::Loop& loop,
+                                                 std::shared_ptr<Interruption> interruption,
                                                  const types::TableInfo& table,
                                                  const SinkOptions& options) {
   const types::Schema& schema = table.descriptor.schema;
@@ -101,10 +107,10 @@ Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io:
   for (const types::Column& column : schema.columns) all.push_back(column.name);
   client::WriterOptions writer_options;
   if (!table.descriptor.has_primary_key()) {
-    auto opened =
-        io::SyncWait(loop, client::AppendWriter::Open(loop, cluster, table.path, writer_options));
+    auto opened = interruption->Wait(
+        loop, client::AppendWriter::Open(loop, cluster, table.path, writer_options));
     RETURN_NOT_OK(opened.status());
-    return std::make_unique<AppendSink>(loop, std::move(*opened),
+    return std::make_unique<AppendSink>(loop, interruption, std::move(*opened),
                                         Arrange(schema, all, options.columns));
   }
   std::vector<std::string> wanted = options.deletes ? schema.primary_key : all;
@@ -112,10 +118,10 @@ Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io:
     writer_options.target_columns = options.columns;
     wanted = options.columns;
   }
-  auto opened =
-      io::SyncWait(loop, client::UpsertWriter::Open(loop, cluster, table.path, writer_options));
+  auto opened = interruption->Wait(
+      loop, client::UpsertWriter::Open(loop, cluster, table.path, writer_options));
   RETURN_NOT_OK(opened.status());
-  return std::make_unique<UpsertSink>(loop, std::move(*opened),
+  return std::make_unique<UpsertSink>(loop, interruption, std::move(*opened),
                                       Arrange(schema, wanted, options.columns), options.deletes);
 }
 

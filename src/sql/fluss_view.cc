@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "client/kv_scanner.h"
 #include "sql/fluss_internal.h"
 #include "types/row.h"
@@ -280,31 +281,41 @@ class KeyStoreReader : public BatchReader {
   static Result<std::unique_ptr<KeyStoreReader>> Open(const UnionRead& read,
                                                       const UnionBucket& bucket) {
     io::Loop& loop = *read.loop;
-    auto opened = io::SyncWait(
-        loop, client::KvScanner::Open(loop, read.cluster, read.table.path, read.IdOf(bucket)));
-    RETURN_NOT_OK(opened.status());
     std::unique_ptr<KeyStoreReader> reader(new KeyStoreReader);
     reader->loop_ = &loop;
-    reader->scanner_ = std::shared_ptr<client::KvScanner>(
-        opened->release(),
-        [&loop](client::KvScanner* owned) { loop.Post([owned] { delete owned; }); });
+    reader->interruption_ = read.interruption;
+    ASSIGN_OR_RAISE(reader->scanner_,
+                    read.interruption->Wait(
+                        loop, OpenScanner(loop, read.cluster, read.table.path, read.IdOf(bucket))));
     return reader;
   }
-  ~KeyStoreReader() override {
-    if (!ended_) LogIfError(io::SyncWait(*loop_, scanner_->Close()), "close of a key scan");
-  }
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
-    ASSIGN_OR_RAISE(auto batch, io::SyncWait(*loop_, scanner_->Next()));
-    ended_ = batch == nullptr;
-    return batch;
+    return interruption_->Wait(*loop_, scanner_->Next());
   }
   int64_t log_offset() const { return scanner_->log_offset(); }
 
  private:
   KeyStoreReader() = default;
+
+  // The server's session is given back also when nobody waits for the scan any more.
+  static io::Task<Result<std::shared_ptr<client::KvScanner>>> OpenScanner(
+      io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket) {
+    auto opened = co_await client::KvScanner::Open(loop, cluster, path, bucket);
+    if (!opened.ok()) co_return opened.status();
+    co_return std::shared_ptr<client::KvScanner>(opened->release(), [&loop](
+                                                                        client::KvScanner* owned) {
+      loop.Post([owned] { io::Spawn(CloseScanner(std::unique_ptr<client::KvScanner>(owned))); });
+    });
+  }
+  static io::Task<void> CloseScanner(std::unique_ptr<client::KvScanner> scanner) {
+    const Status closed = co_await scanner->Close();
+    // The server ends the session by itself later: nothing is lost.
+    if (!closed.ok()) LogDebug("close of a key scan failed error={}", closed.message());
+  }
+
   io::Loop* loop_ = nullptr;
+  std::shared_ptr<Interruption> interruption_;
   std::shared_ptr<client::KvScanner> scanner_;
-  bool ended_ = false;
 };
 
 // A name for the partition of a lake split, as Fluss names it; a NULL cannot have come from there.

@@ -6,9 +6,9 @@ namespace sluice::sql {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPollTimeout{5000};
+constexpr std::chrono::milliseconds kPollTimeout{1000};
 constexpr int kEmptyPollsMax =
-    24;  // Two minutes without a row below the high watermark: something is wrong.
+    120;  // Two minutes without a row below the high watermark: something is wrong.
 
 io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
     io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket,
@@ -43,15 +43,17 @@ Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const Unio
                                                std::vector<std::string> columns) {
   std::unique_ptr<LogTail> tail(new LogTail);
   tail->loop_ = read.loop;
+  tail->interruption_ = read.interruption;
   tail->bucket_ = read.IdOf(bucket);
   tail->from_ = from;
   tail->to_ = to;
   // Nothing to read, also where `from` is "earliest" and the bucket never had a row: a scan would
   // wait for one.
   if (to <= std::max<int64_t>(from, 0)) return tail;
-  ASSIGN_OR_RAISE(tail->scanner_,
-                  io::SyncWait(*read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
-                                                       tail->bucket_, from, std::move(columns))));
+  ASSIGN_OR_RAISE(
+      tail->scanner_,
+      read.interruption->Wait(*read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
+                                                      tail->bucket_, from, std::move(columns))));
   return tail;
 }
 
@@ -73,7 +75,7 @@ Result<LogTail::Rows> LogTail::Next() {
     if (scanner_ == nullptr) return Rows{};
     waiting_.clear();
     next_ = 0;
-    ASSIGN_OR_RAISE(Polled polled, io::SyncWait(*loop_, PollOnce(scanner_, bucket_)));
+    ASSIGN_OR_RAISE(Polled polled, interruption_->Wait(*loop_, PollOnce(scanner_, bucket_)));
     empty = polled.batches.empty() ? empty + 1 : 0;
     waiting_ = std::move(polled.batches);
     if (polled.position && *polled.position >= to_) scanner_.reset();

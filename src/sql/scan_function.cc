@@ -96,6 +96,7 @@ void InitLocal(duckdb::InitInfo info) noexcept {
 // Move to a batch with rows left; false at the end of all parts.
 Result<bool> Advance(ScanState& state, ScanLocal& local) {
   while (local.batch == nullptr || local.next_row == local.batch->num_rows()) {
+    RETURN_NOT_OK(state.binding->interruption->status());
     if (local.reader == nullptr) {
       const int part = state.next_part.fetch_add(1, std::memory_order_relaxed);
       if (part >= state.source->parts()) return false;

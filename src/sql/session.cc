@@ -17,27 +17,37 @@ constexpr std::string_view kToleratedSettings[] = {
 
 }  // namespace
 
-Session::Session(Engine& engine, TableCatalog& catalog, io::Clock& clock, SessionOptions options)
-    : state_(std::make_unique<State>(engine, catalog, clock, std::move(options))) {}
+Session::Session(Engine& engine, std::shared_ptr<TableCatalog> catalog, io::Clock& clock,
+                 SessionOptions options)
+    : state_(std::make_unique<State>(engine, std::move(catalog), clock, std::move(options))) {}
 Session::~Session() = default;
 
 const std::string& Session::current_catalog() const { return state_->catalog; }
 const std::string& Session::current_database() const { return state_->database; }
 
 Result<std::unique_ptr<ResultStream>> Session::Execute(std::string_view sql) {
+  RETURN_NOT_OK(state_->interruption.status());
   ASSIGN_OR_RAISE(const ast::Statement statement, ParseStatement(sql));
-  return state_->Run(statement, sql);
+  auto stream = state_->Run(statement, sql);
+  // The engine knows only that it was stopped, not why.
+  if (!stream.ok()) RETURN_NOT_OK(state_->interruption.status());
+  return stream;
 }
 
-void Session::Interrupt() {
+void Session::Interrupt(Status why) {
+  state_->interruption.Raise(std::move(why));
   const duckdb::Connection connection = state_->running.load();
   if (connection != nullptr) duckdb::Loaded().interrupt(connection);
 }
 
-Session::State::State(Engine& engine, TableCatalog& tables, io::Clock& clock,
+void Session::Resume() { state_->interruption.Clear(); }
+
+Session::State::State(Engine& engine, std::shared_ptr<TableCatalog> owned_tables, io::Clock& clock,
                       SessionOptions options)
     : engine(engine),
-      tables(tables),
+      catalog_owner(std::move(owned_tables)),
+      tables(*catalog_owner),
+      interruption(*tables.interruption()),
       clock(clock),
       catalog(options.catalog),
       database(std::move(options.database)),

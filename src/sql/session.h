@@ -59,8 +59,9 @@ struct SessionOptions {
 /// never a loop's own; a statement waits for servers and files.
 class Session {
  public:
-  /// `engine`, `catalog` and `clock` must outlive the session.
-  Session(Engine& engine, TableCatalog& catalog, io::Clock& clock, SessionOptions options = {});
+  /// `catalog` serves this session alone. `engine` and `clock` must outlive the session.
+  Session(Engine& engine, std::shared_ptr<TableCatalog> catalog, io::Clock& clock,
+          SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -69,8 +70,11 @@ class Session {
   /// without rows.
   Result<std::unique_ptr<ResultStream>> Execute(std::string_view sql);
 
-  /// Stop the running statement from another thread: its Next fails soon.
-  void Interrupt();
+  /// Stop the running statement from another thread, wherever it is, and refuse new ones until
+  /// Resume: Execute and Next fail soon with `why`. When the engine was just starting the query it
+  /// may not hear; say it again then, until the statement has ended.
+  void Interrupt(Status why = Status::Cancelled("the statement was cancelled"));
+  void Resume();
 
   const std::string& current_catalog() const;
   const std::string& current_database() const;

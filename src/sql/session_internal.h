@@ -37,8 +37,8 @@ class FixedStream : public ResultStream {
 /// A running query's rows as Arrow batches. Ends its scans when it goes.
 class QueryStream : public ResultStream {
  public:
-  QueryStream(Engine::State& engine, duckdb::QueryResult result, const BoundQuery& query,
-              std::vector<int64_t> scans);
+  QueryStream(Engine::State& engine, Interruption& interruption, duckdb::QueryResult result,
+              const BoundQuery& query, std::vector<int64_t> scans);
   ~QueryStream() override;
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return NextOf(1); }
   /// As Next, but gathers at least `rows_min` rows unless the end comes first.
@@ -46,6 +46,7 @@ class QueryStream : public ResultStream {
 
  private:
   Engine::State& engine_;
+  Interruption& interruption_;
   duckdb::QueryResult result_;
   std::vector<SqlType> types_;
   std::vector<int64_t> scans_;
@@ -54,7 +55,8 @@ class QueryStream : public ResultStream {
 };
 
 struct Session::State {
-  State(Engine& engine, TableCatalog& tables, io::Clock& clock, SessionOptions options);
+  State(Engine& engine, std::shared_ptr<TableCatalog> owned_tables, io::Clock& clock,
+        SessionOptions options);
 
   // session.cc
   Result<ResultStreamPtr> Run(const ast::Statement& statement, std::string_view text);
@@ -100,7 +102,9 @@ struct Session::State {
                                               std::vector<std::string>* key);
 
   Engine& engine;
+  const std::shared_ptr<TableCatalog> catalog_owner;
   TableCatalog& tables;
+  Interruption& interruption;
   io::Clock& clock;
   std::string catalog;
   std::string database;

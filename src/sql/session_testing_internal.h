@@ -41,7 +41,9 @@ struct Answer {
 struct MemorySession {
   SetClock clock;
   MemoryCatalog catalog{clock};
-  Session session{TestEngine(), catalog, clock};
+  // The catalog is a member here, so nobody owns it.
+  Session session{TestEngine(), std::shared_ptr<TableCatalog>(std::shared_ptr<void>(), &catalog),
+                  clock};
 
   Result<Answer> Run(std::string_view sql) {
     ASSIGN_OR_RAISE(const auto stream, session.Execute(sql));

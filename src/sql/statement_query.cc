@@ -46,9 +46,13 @@ Result<ResultStreamPtr> FixedStream::OfText(
   return std::make_unique<FixedStream>(std::move(columns), std::move(batch));
 }
 
-QueryStream::QueryStream(Engine::State& engine, duckdb::QueryResult result, const BoundQuery& query,
+QueryStream::QueryStream(Engine::State& engine, Interruption& interruption,
+                         duckdb::QueryResult result, const BoundQuery& query,
                          std::vector<int64_t> scans)
-    : engine_(engine), result_(std::move(result)), scans_(std::move(scans)) {
+    : engine_(engine),
+      interruption_(interruption),
+      result_(std::move(result)),
+      scans_(std::move(scans)) {
   for (const OutputColumn& column : query.columns) {
     types_.push_back(column.type);
     columns_.push_back({column.name, column.type.ToColumn(), column.type.ToString()});
@@ -57,6 +61,12 @@ QueryStream::QueryStream(Engine::State& engine, duckdb::QueryResult result, cons
 }
 
 QueryStream::~QueryStream() {
+  if (!ended_ && interruption_.status().ok()) {
+    // Its scans may wait for rows that nobody wants any more.
+    interruption_.Raise(Status::Cancelled("the query was given up"));
+    result_ = duckdb::QueryResult(engine_.api);
+    interruption_.Clear();
+  }
   for (const int64_t scan : scans_) engine_.scans.Remove(scan);
 }
 
@@ -69,7 +79,11 @@ Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::NextOf(int64_t rows_min
   const duckdb::Api& api = engine_.api;
   int64_t rows = 0;
   while (rows < rows_min && !ended_) {
-    ASSIGN_OR_RAISE(const duckdb::Owned<duckdb::DataChunk> chunk, result_.Fetch());
+    RETURN_NOT_OK(interruption_.status());
+    auto fetched = result_.Fetch();
+    // The engine knows only that it was stopped, not why.
+    if (!fetched.ok()) RETURN_NOT_OK(interruption_.status());
+    ASSIGN_OR_RAISE(const duckdb::Owned<duckdb::DataChunk> chunk, std::move(fetched));
     if (chunk.get() == nullptr) {
       ended_ = true;
       break;
@@ -107,7 +121,7 @@ Result<int64_t> Session::State::EvaluateTime(const std::string& sql) {
                    .columns = {{"t", SqlType::Of(SqlKind::kBigInt), "t"}}};
   ASSIGN_OR_RAISE(duckdb::QueryResult result,
                   duckdb::Stream(started->api, connection.get(), query.sql));
-  QueryStream stream(*started, std::move(result), query, {});
+  QueryStream stream(*started, interruption, std::move(result), query, {});
   ASSIGN_OR_RAISE(const auto batch, stream.Next());
   if (batch == nullptr || batch->column(0)->IsNull(0)) return Status::Invalid("time is NULL");
   return static_cast<const arrow::Int64Array&>(*batch->column(0)).Value(0);
@@ -128,6 +142,7 @@ Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder,
     }
     auto binding = std::make_shared<ScanBinding>();
     binding->view = view;
+    binding->interruption = tables.interruption();
     for (const SourceColumn& column : scan.source) {
       const auto& now = view->columns();
       const auto found = std::ranges::find(now, column.name, &SourceColumn::name);
@@ -151,8 +166,8 @@ Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder,
     for (const int64_t id : ids) started->scans.Remove(id);
     return result.status();
   }
-  return std::make_unique<QueryStream>(*started, std::move(result).ValueUnsafe(), query,
-                                       std::move(ids));
+  return std::make_unique<QueryStream>(*started, interruption, std::move(result).ValueUnsafe(),
+                                       query, std::move(ids));
 }
 
 Result<ResultStreamPtr> Session::State::RunQuery(const ast::Query& query) {

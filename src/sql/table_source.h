@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sql/interruption.h"
 #include "types/schema.h"
 
 namespace sluice::sql {
@@ -139,14 +140,17 @@ struct TableChanges {
   }
 };
 
-/// Databases, tables and views, and the ways to read and write them: the engine's only door to
+/// Databases, tables and views, and the ways to read and write them: one session's only door to
 /// data.
 ///
-/// Threads: any; calls may wait for servers, so never call from a loop.
+/// Threads: any; calls may wait for servers, so never call from a loop. An interruption ends the
+/// waits of all calls and of all that the calls gave out.
 /// Errors: the protocol's codes (kDatabaseNotExist, kTableNotExist, kTableAlreadyExist, …).
 class TableCatalog {
  public:
   virtual ~TableCatalog() = default;
+
+  const std::shared_ptr<Interruption>& interruption() const { return interruption_; }
 
   virtual Result<std::vector<std::string>> ListDatabases() = 0;
   virtual Result<bool> DatabaseExists(const std::string& database) = 0;
@@ -186,6 +190,9 @@ class TableCatalog {
   virtual Result<std::shared_ptr<TableView>> View(const TableRef& ref) = 0;
   virtual Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
                                                       const SinkOptions& options) = 0;
+
+ private:
+  const std::shared_ptr<Interruption> interruption_ = std::make_shared<Interruption>();
 };
 
 }  // namespace sluice::sql

@@ -1,0 +1,146 @@
+#include <arrow/api.h>
+
+#include "io/pool.h"
+#include "sql/session_testing_internal.h"
+
+namespace sluice::sql {
+namespace {
+
+/// Rows that never come, as of a log whose server does not answer.
+class StuckView : public TableView {
+ public:
+  explicit StuckView(std::function<Status()> wait) : wait_(std::move(wait)) {}
+  const std::vector<SourceColumn>& columns() const override { return columns_; }
+  Result<std::unique_ptr<ScanSource>> Open(std::vector<int>, std::vector<Predicate>) override {
+    return std::make_unique<Source>(wait_);
+  }
+  std::vector<std::string> Explain(const std::vector<int>&,
+                                   const std::vector<Predicate>&) const override {
+    return {};
+  }
+
+ private:
+  struct Reader : BatchReader {
+    explicit Reader(std::function<Status()> w) : wait(std::move(w)) {}
+    Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+      RETURN_NOT_OK(wait());
+      return nullptr;
+    }
+    std::function<Status()> wait;
+  };
+  struct Source : ScanSource {
+    explicit Source(std::function<Status()> w) : wait(std::move(w)) {}
+    int parts() const override { return 1; }
+    Result<std::unique_ptr<BatchReader>> OpenPart(int) override {
+      return std::make_unique<Reader>(wait);
+    }
+    std::function<Status()> wait;
+  };
+
+  std::vector<SourceColumn> columns_ = {
+      {"a", types::DataType::Of(types::TypeKind::kInteger), false}};
+  std::function<Status()> wait_;
+};
+
+class StuckCatalog : public MemoryCatalog {
+ public:
+  StuckCatalog(io::Clock& clock, io::Loop& loop)
+      : MemoryCatalog(clock), loop_(loop), reply_(loop), waiting_(loop) {}
+  Result<std::shared_ptr<TableView>> View(const TableRef&) override {
+    return std::make_shared<StuckView>([this] {
+      waiting_.Set(true);
+      return interruption()->Wait(loop_, Reply(reply_));
+    });
+  }
+  /// Once a scan waits.
+  static io::Task<Result<bool>> Waiting(StuckCatalog* self) { co_return co_await self->waiting_; }
+  void Answer() { reply_.Set(true); }
+
+ private:
+  static io::Task<Status> Reply(io::Completion<bool> reply) {
+    co_await reply;
+    co_return Status::OK();
+  }
+  io::Loop& loop_;
+  io::Completion<bool> reply_, waiting_;
+};
+
+struct SessionInterruptTest : testing::Test {
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(const auto created,
+                         session.Execute("CREATE TABLE t (a INT) WITH ('bucket.num' = '1')"));
+  }
+  /// The answer of a statement that runs on another thread.
+  void Start(const std::string& sql) {
+    ASSERT_TRUE(pool->TryPost([this, sql] { done.Set(RunAll(sql)); }));
+  }
+  Status RunAll(const std::string& sql) {
+    ASSIGN_OR_RAISE(const auto stream, session.Execute(sql));
+    while (true) {
+      ASSIGN_OR_RAISE(const auto batch, stream->Next());
+      if (batch == nullptr) return Status::OK();
+    }
+  }
+  static io::Task<Result<bool>> Pause(io::Loop& loop) {
+    co_await io::Sleep(loop, std::chrono::milliseconds(5));
+    co_return true;
+  }
+  static io::Task<Status> End(io::Completion<Status> done) { co_return co_await done; }
+
+  std::unique_ptr<io::LoopThreads> loops = io::LoopThreads::Start("test", 1);
+  SetClock clock;
+  std::shared_ptr<StuckCatalog> catalog = std::make_shared<StuckCatalog>(clock, loops->at(0));
+  Session session{TestEngine(), catalog, clock};
+  std::unique_ptr<io::Pool> pool = io::Pool::Start({.name = "statement", .threads = 1});
+  io::Completion<Status> done{loops->at(0)};
+};
+
+TEST_F(SessionInterruptTest, EndsAScanThatWaitsForAServer) {
+  Start("SELECT a FROM t");
+  ASSERT_OK(io::SyncWait(loops->at(0), StuckCatalog::Waiting(catalog.get())).status());
+  session.Interrupt(Error(ErrorCode::kRequestTimeOut, "out of time"));
+  const Status ended = io::SyncWait(loops->at(0), End(done));
+  EXPECT_CODE(ErrorCode::kRequestTimeOut, ended);
+  EXPECT_EQ(ended.message(), "out of time");
+  catalog->Answer();  // Late: nobody takes it.
+}
+
+TEST_F(SessionInterruptTest, RefusesStatementsUntilResumed) {
+  session.Interrupt();
+  EXPECT_TRUE(session.Execute("SELECT 1").status().IsCancelled());
+  session.Resume();
+  EXPECT_OK(RunAll("SELECT 1"));
+}
+
+TEST_F(SessionInterruptTest, EndsAQueryThatOnlyComputes) {
+  Start(
+      "SELECT COUNT(*) FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS a(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS b(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS c(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS d(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS e(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS f(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS g(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS h(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS i(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS j(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS k(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS l(x)"
+      ", (VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS m(x)"
+      " WHERE a.x + b.x + c.x + d.x + e.x + f.x + g.x + h.x > m.x");
+  auto ended = std::make_shared<std::atomic<bool>>(false);
+  const auto watch = [this, ended] {
+    while (!ended->load()) {
+      session.Interrupt();
+      std::ignore = io::SyncWait(loops->at(0), Pause(loops->at(0)));
+    }
+  };
+  auto watcher = io::Pool::Start({.name = "watch", .threads = 1});
+  ASSERT_TRUE(watcher->TryPost(watch));
+  const Status status = io::SyncWait(loops->at(0), End(done));
+  ended->store(true);
+  EXPECT_TRUE(status.IsCancelled()) << status.ToString();
+}
+
+}  // namespace
+}  // namespace sluice::sql
