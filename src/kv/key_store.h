@@ -56,7 +56,9 @@ class KeyStore {
   /// As Get, but nullopt when that would wait for the device.
   virtual Result<std::optional<std::vector<std::optional<std::string>>>> GetCached(
       std::span<const std::string_view> keys) = 0;
-  virtual Result<std::unique_ptr<Cursor>> NewCursor() = 0;
+  /// `keep_blocks`: what the walk reads stays in the cache, as for a short walk that comes again;
+  /// a walk over everything would push the hot blocks out.
+  virtual Result<std::unique_ptr<Cursor>> NewCursor(bool keep_blocks) = 0;
   /// Apply all changes (each key once) and `applied` as one: durable when this returns, all or
   /// nothing after a crash. After an error it may be called again, with the same or more changes.
   virtual Status Write(std::span<const Change> changes, Applied applied) = 0;

@@ -42,7 +42,7 @@ TEST_P(KeyStoreTest, NewStoreIsEmptyAndMakesNoFiles) {
   ASSERT_OK_AND_ASSIGN(const auto cached, store_->GetCached(keys));
   ASSERT_TRUE(cached.has_value());  // Nothing to wait for.
   EXPECT_THAT(*cached, ElementsAre(std::nullopt));
-  EXPECT_THAT(Walk(**store_->NewCursor()), ElementsAre());
+  EXPECT_THAT(Walk(**store_->NewCursor(/*keep_blocks=*/false)), ElementsAre());
   EXPECT_FALSE(*io::LocalFileSystem().Exists(io::JoinPath(dir_.path(), "kv-3")));
 }
 
@@ -53,7 +53,8 @@ TEST_P(KeyStoreTest, WritesSurviveWithTheirOffsetWithoutAClose) {
   EXPECT_EQ(*store_->applied(), (Applied{9, 3}));
   const std::vector<std::string_view> keys{"c", "b", "a"};
   EXPECT_THAT(*store_->Get(keys), ElementsAre("", std::nullopt, "1"));
-  EXPECT_THAT(Walk(**store_->NewCursor()), ElementsAre("=empty key", "a=1", "c="));
+  EXPECT_THAT(Walk(**store_->NewCursor(/*keep_blocks=*/false)),
+              ElementsAre("=empty key", "a=1", "c="));
 }
 
 TEST_P(KeyStoreTest, CleanCloseIsReadWithoutOpeningAndForgottenByTheNextWrite) {
@@ -68,10 +69,10 @@ TEST_P(KeyStoreTest, CleanCloseIsReadWithoutOpeningAndForgottenByTheNextWrite) {
 
 TEST_P(KeyStoreTest, CursorKeepsWhatItSaw) {
   ASSERT_OK(Write({{"a", "1"}, {"b", "1"}}, {1, 2}));
-  ASSERT_OK_AND_ASSIGN(const auto cursor, store_->NewCursor());
+  ASSERT_OK_AND_ASSIGN(const auto cursor, store_->NewCursor(/*keep_blocks=*/false));
   ASSERT_OK(Write({{"a", "2"}, {"b", std::nullopt}, {"c", "2"}}, {2, 2}));
   EXPECT_THAT(Walk(*cursor), ElementsAre("a=1", "b=1"));
-  EXPECT_THAT(Walk(**store_->NewCursor(), "aa"), ElementsAre("c=2"));
+  EXPECT_THAT(Walk(**store_->NewCursor(/*keep_blocks=*/false), "aa"), ElementsAre("c=2"));
 }
 
 TEST_P(KeyStoreTest, WhatWasJustWrittenIsReadWithoutWaiting) {
@@ -103,6 +104,23 @@ TEST(RocksKeyStoreTest, StoreThatIsNotOpenIsToBeWaitedFor) {
   const std::vector<std::string_view> keys{"a"};
   EXPECT_EQ(*store->GetCached(keys), std::nullopt);
   EXPECT_THAT(*store->Get(keys), ElementsAre("1"));
+}
+
+TEST(RocksKeyStoreTest, OnlyShortWalksStayInTheCache) {
+  const TempDir dir;
+  const std::string folder = io::JoinPath(dir.path(), "kv-0");
+  const std::vector<KeyStore::Change> changes{{"a", "1"}};
+  const std::vector<std::string_view> keys{"a"};
+  ASSERT_OK((*MakeRocksStores(io::LocalFileSystem(), RocksOptions{})->Open(folder))
+                ->Write(changes, {7, 1}));
+  const auto stores = MakeRocksStores(io::LocalFileSystem(), RocksOptions{});  // A cold cache.
+  const auto store = stores->Open(folder).ValueOrDie();
+  for (const bool keep_blocks : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(const auto cursor, store->NewCursor(keep_blocks));
+    cursor->Seek("");
+    EXPECT_EQ(cursor->value(), "1");
+    EXPECT_EQ(store->GetCached(keys)->has_value(), keep_blocks);
+  }
 }
 
 TEST(RocksKeyStoreTest, DamagedCloseMarkFallsBackToTheStore) {
@@ -187,7 +205,7 @@ TEST_F(FullDiskTest, WaitsForItsReadersBeforeItOpensAgain) {
   ASSERT_OK_AND_ASSIGN(const auto store, stores_->Open(io::JoinPath(dir_.path(), "kv-0")));
   const std::vector<KeyStore::Change> changes{{"a", "1"}};
   ASSERT_OK(store->Write(changes, {1, 1}));
-  ASSERT_OK_AND_ASSIGN(auto cursor, store->NewCursor());
+  ASSERT_OK_AND_ASSIGN(auto cursor, store->NewCursor(/*keep_blocks=*/false));
   disk_->full = true;
   EXPECT_CODE(ErrorCode::kKvStorage, store->Write(changes, {2, 1}));
   disk_->full = false;

@@ -19,6 +19,7 @@ namespace {
 // Scans freeze the active layer; every frozen layer is one more look on each read.
 constexpr size_t kFrozenLayersMax = 8;
 constexpr std::chrono::seconds kFlushRetryDelay{1};
+constexpr size_t kKeptScanRowsMax = 10'000;
 
 Applied Advanced(const Applied& from, int64_t log_offset, int64_t row_count_delta) {
   Applied next{log_offset, from.row_count};
@@ -151,7 +152,7 @@ Result<std::vector<std::vector<std::string>>> KvTablet::PrefixLookup(
     std::span<const std::string_view> prefixes) const {
   std::vector<std::vector<std::string>> values(prefixes.size());
   if (prefixes.empty()) return values;
-  ASSIGN_OR_RAISE(auto cursor, NewCursor());
+  ASSIGN_OR_RAISE(auto cursor, NewCursor(/*keep_blocks=*/true));
   for (size_t i = 0; i < prefixes.size(); ++i) {
     for (cursor->Seek(prefixes[i]); cursor->valid() && cursor->key().starts_with(prefixes[i]);
          cursor->Next()) {
@@ -164,7 +165,8 @@ Result<std::vector<std::vector<std::string>>> KvTablet::PrefixLookup(
 
 Status KvTablet::LimitScan(size_t limit, wire::ValueBatchBuilder* out) const {
   if (limit == 0) return Status::OK();
-  ASSIGN_OR_RAISE(auto cursor, NewCursor());
+  // Short scans always read the same head of the bucket.
+  ASSIGN_OR_RAISE(auto cursor, NewCursor(/*keep_blocks=*/limit <= kKeptScanRowsMax));
   size_t left = limit;
   for (cursor->Seek(""); cursor->valid() && left > 0; --left) {
     out->Add(cursor->value());
@@ -173,12 +175,12 @@ Status KvTablet::LimitScan(size_t limit, wire::ValueBatchBuilder* out) const {
   return cursor->status();
 }
 
-Result<std::unique_ptr<MergeCursor>> KvTablet::NewCursor() const {
+Result<std::unique_ptr<MergeCursor>> KvTablet::NewCursor(bool keep_blocks) const {
   std::vector<const Layer*> layers{&write_back_->active()};
   const auto& frozen = write_back_->frozen();
   for (auto layer = frozen.rbegin(); layer != frozen.rend(); ++layer)
     layers.push_back(&(*layer)->layer);
-  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor());
+  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(keep_blocks));
   return std::make_unique<MergeCursor>(std::move(layers), std::move(store_cursor));
 }
 
@@ -187,7 +189,7 @@ Result<std::unique_ptr<KvScan>> KvTablet::OpenScan() {
     return Error(ErrorCode::kTooManyScanners, "flusher is behind ", options_.bucket.ToString());
   }
   write_back_->Freeze();  // What a scan reads changes no more.
-  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor());
+  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(/*keep_blocks=*/false));
   const auto& frozen = write_back_->frozen();
   auto scan = std::make_unique<LayeredScan>(LayeredScan::Layers(frozen.begin(), frozen.end()),
                                             store_, std::move(store_cursor), log_offset());

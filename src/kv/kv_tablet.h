@@ -158,7 +158,7 @@ class KvTablet {
   };
   using Find = Found (WriteBack::*)(std::string_view) const;
   Result<Values> Read(std::span<const std::string_view> keys, Find find, Reads reads) const;
-  Result<std::unique_ptr<MergeCursor>> NewCursor() const;
+  Result<std::unique_ptr<MergeCursor>> NewCursor(bool keep_blocks) const;
   Status RefuseWhenFull() const;
   void MaybeStartFlush();
   void OnFlushed(size_t layers, const Status& status);

@@ -27,7 +27,9 @@ class MemoryKeyStore : public KeyStore {
     return Get(keys);
   }
 
-  Result<std::unique_ptr<Cursor>> NewCursor() override { return std::make_unique<Walk>(Current()); }
+  Result<std::unique_ptr<Cursor>> NewCursor(bool /*keep_blocks*/) override {
+    return std::make_unique<Walk>(Current());
+  }
 
   Status Write(std::span<const Change> changes, Applied applied) override {
     if (stores_.fail_writes_)

@@ -17,7 +17,7 @@ void MergeCursor::Seek(std::string_view key) {
 
 void MergeCursor::Next() {
   CHECK(valid_);
-  StepPast(key_);
+  Step();
   Settle();
 }
 
@@ -30,9 +30,8 @@ void MergeCursor::Settle() {
       if (!source.done() && (newest == nullptr || source.at->first < newest->at->first))
         newest = &source;
     }
-    const bool from_store =
-        store_->valid() && (newest == nullptr || store_->key() < newest->at->first);
-    if (from_store) {
+    in_store_alone_ = store_->valid() && (newest == nullptr || store_->key() < newest->at->first);
+    if (in_store_alone_) {
       key_ = store_->key();
       value_ = store_->value();
       valid_ = true;
@@ -45,15 +44,16 @@ void MergeCursor::Settle() {
       valid_ = true;
       return;
     }
-    StepPast(key_);
+    Step();
   }
 }
 
-void MergeCursor::StepPast(std::string_view key) {
+void MergeCursor::Step() {
+  if (in_store_alone_) return store_->Next();
   for (Source& source : sources_) {
-    if (!source.done() && source.at->first == key) ++source.at;
+    if (!source.done() && source.at->first == key_) ++source.at;
   }
-  if (store_->valid() && store_->key() == key) store_->Next();
+  if (store_->valid() && store_->key() == key_) store_->Next();
 }
 
 }  // namespace sluice::kv

@@ -21,7 +21,7 @@ class MergeCursor {
   /// Go to the first live key at or above `key`.
   void Seek(std::string_view key);
   bool valid() const { return valid_; }
-  std::string_view key() const { return key_; }
+  std::string_view key() const { return key_; }      ///< Lives until the next call.
   std::string_view value() const { return value_; }  ///< Lives until the next call.
   void Next();
   /// Not OK when the walk ended early because the store could not be read.
@@ -35,12 +35,14 @@ class MergeCursor {
   };
   // Find the smallest key of all sources; step over it where it is removed.
   void Settle();
-  void StepPast(std::string_view key);
+  // Step over the current key wherever it stands.
+  void Step();
 
   std::vector<Source> sources_;  // Newest first.
   std::unique_ptr<KeyStore::Cursor> store_;
   bool valid_ = false;
-  std::string key_;
+  bool in_store_alone_ = false;  // No layer knows the current key.
+  std::string_view key_;         // Of a layer, or the store's where only the store has it.
   std::string_view value_;
 };
 

@@ -82,6 +82,8 @@ rocksdb::Options DbOptions(const RocksOptions& options,
   table.checksum = rocksdb::kCRC32c;  // nor the newer checksums.
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.block_cache = cache;
+  // Lookups find their key in a block by hash. RocksDB reads such blocks since 5.15.
+  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
   // What a flush writes is what was put last, and is read next.
   table.prepopulate_block_cache =
       rocksdb::BlockBasedTableOptions::PrepopulateBlockCache::kFlushOnly;
@@ -149,23 +151,36 @@ class OpenDb {
     return ParseApplied(bytes);
   }
 
-  // nullopt: only with `kBlockCacheTier`, when a key's block is not in the cache.
-  Result<std::optional<Values>> Get(std::span<const std::string_view> keys,
-                                    rocksdb::ReadTier tier) {
+  Result<Values> Get(std::span<const std::string_view> keys) {
     std::vector<rocksdb::Slice> slices;
     slices.reserve(keys.size());
     for (const std::string_view key : keys) slices.push_back(ToSlice(key));
     std::vector<rocksdb::PinnableSlice> found(keys.size());
     std::vector<rocksdb::Status> statuses(keys.size());
-    rocksdb::ReadOptions options;
-    options.read_tier = tier;
-    db_->MultiGet(options, keys_, keys.size(), slices.data(), found.data(), statuses.data());
+    db_->MultiGet(rocksdb::ReadOptions(), keys_, keys.size(), slices.data(), found.data(),
+                  statuses.data());
     Values values(keys.size());
     for (size_t i = 0; i < keys.size(); ++i) {
       if (statuses[i].IsNotFound()) continue;
-      if (tier == rocksdb::kBlockCacheTier && statuses[i].IsIncomplete()) return std::nullopt;
       RETURN_NOT_OK(FromRocks(statuses[i], folder_));
       values[i].emplace(found[i].data(), found[i].size());
+    }
+    return values;
+  }
+
+  // Key by key: MultiGet reads blocks that are not in the cache in spite of `read_tier`.
+  Result<std::optional<Values>> GetCached(std::span<const std::string_view> keys) {
+    rocksdb::ReadOptions cached_only;
+    cached_only.read_tier = rocksdb::kBlockCacheTier;
+    rocksdb::PinnableSlice found;
+    Values values(keys.size());
+    for (size_t i = 0; i < keys.size(); ++i) {
+      found.Reset();
+      const rocksdb::Status status = db_->Get(cached_only, keys_, ToSlice(keys[i]), &found);
+      if (status.IsNotFound()) continue;
+      if (status.IsIncomplete()) return std::nullopt;
+      RETURN_NOT_OK(FromRocks(status, folder_));
+      values[i].emplace(found.data(), found.size());
     }
     return std::optional<Values>(std::move(values));
   }
@@ -187,10 +202,10 @@ class OpenDb {
     return FromRocks(db_->Flush(rocksdb::FlushOptions(), {keys_, state_}), folder_);
   }
 
-  std::unique_ptr<rocksdb::Iterator> NewIterator() {
-    rocksdb::ReadOptions whole;
-    whole.fill_cache = false;  // A scan would push the hot blocks out.
-    return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(whole, keys_));
+  std::unique_ptr<rocksdb::Iterator> NewIterator(bool keep_blocks) {
+    rocksdb::ReadOptions options;
+    options.fill_cache = keep_blocks;
+    return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(options, keys_));
   }
   const std::string& folder() const { return folder_; }
 
@@ -203,7 +218,8 @@ class OpenDb {
 
 class DbCursor : public KeyStore::Cursor {
  public:
-  explicit DbCursor(std::shared_ptr<OpenDb> db) : db_(std::move(db)), at_(db_->NewIterator()) {}
+  DbCursor(std::shared_ptr<OpenDb> db, bool keep_blocks)
+      : db_(std::move(db)), at_(db_->NewIterator(keep_blocks)) {}
   void Seek(std::string_view key) override { at_->Seek(ToSlice(key)); }
   bool valid() const override { return at_->Valid(); }
   std::string_view key() const override { return ToView(at_->key()); }
@@ -248,8 +264,7 @@ class RocksKeyStore : public KeyStore {
   Result<Values> Get(std::span<const std::string_view> keys) override {
     ASSIGN_OR_RAISE(const auto db, Open(/*create=*/false));
     if (db == nullptr) return Values(keys.size());
-    ASSIGN_OR_RAISE(auto values, db->Get(keys, rocksdb::kReadAllTier));
-    return std::move(*values);
+    return db->Get(keys);
   }
 
   Result<std::optional<Values>> GetCached(std::span<const std::string_view> keys) override {
@@ -258,16 +273,16 @@ class RocksKeyStore : public KeyStore {
       const std::lock_guard lock(mutex_);
       db = db_;
     }
-    if (db != nullptr) return db->Get(keys, rocksdb::kBlockCacheTier);
+    if (db != nullptr) return db->GetCached(keys);
     ASSIGN_OR_RAISE(const bool exists, files_.Exists(DbFolder()));
     if (exists) return std::nullopt;  // Opening it takes a while.
     return std::optional<Values>(Values(keys.size()));
   }
 
-  Result<std::unique_ptr<Cursor>> NewCursor() override {
+  Result<std::unique_ptr<Cursor>> NewCursor(bool keep_blocks) override {
     ASSIGN_OR_RAISE(auto db, Open(/*create=*/false));
     if (db == nullptr) return std::make_unique<EmptyCursor>();
-    return std::make_unique<DbCursor>(std::move(db));
+    return std::make_unique<DbCursor>(std::move(db), keep_blocks);
   }
 
   Status Write(std::span<const Change> changes, Applied applied) override {
