@@ -60,7 +60,8 @@ enum class ExprKind {
                 ///< amount is an expression
   kColumn,      ///< names
   kStar,        ///< names = qualifier
-  kCall,        ///< name (upper case) with args; operators too: "+", "AND", "IS NULL", "LIKE", …
+  kCall,        ///< name (upper case) with args; operators too: "+", "IS NULL", "LIKE", …; "AND",
+                ///< "OR" and "||" have two args or more
   kCase,        ///< args: [operand] when `simple`, then WHEN, THEN pairs, then ELSE when `has_else`
   kCast,        ///< args[0], type, name CAST or TRY_CAST
   kIn,          ///< args[0] IN args[1..] or query; negated
@@ -93,7 +94,6 @@ struct Expr {
   std::vector<SortKey> within_group;
   std::optional<SqlType> type;
   QueryPtr query;
-  std::string source;  ///< The expression as written, for messages.
 };
 
 enum class JoinKind { kInner, kLeft, kRight, kFull, kCross, kSemi, kAnti };
@@ -155,8 +155,8 @@ struct SetOperation {
   enum class Op { kUnion, kIntersect, kExcept } op = Op::kUnion;
   bool all = false;
   Position at;
-  std::unique_ptr<Body> left;
-  std::unique_ptr<Body> right;
+  /// Two; a chain of the same UNION is one node with all its queries.
+  std::vector<std::unique_ptr<Body>> operands;
 };
 struct Values {
   Position at;

@@ -290,6 +290,7 @@ Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context)
     args = aggregate->args;
     text = aggregate->text;
     type = aggregate->type;
+    if (window->from && name != "COUNT") type.nullable = true;  // A frame may hold no row.
     text.erase(std::remove(text.begin(), text.end(), '#'), text.end());
   }
   ASSIGN_OR_RAISE(const std::string over, WindowText(*window, context, &args));

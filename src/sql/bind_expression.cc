@@ -30,6 +30,15 @@ Result<std::vector<BoundPtr>> Binder::Impl::Arguments(const std::vector<ast::Exp
 }
 
 Result<BoundPtr> Binder::Impl::Expression(const ast::Expr& expr, ExprContext& context) {
+  ASSIGN_OR_RAISE(BoundPtr bound, ExpressionOf(expr, context));
+  if (bound->bytes > kEngineTextMax) {
+    return InvalidAt(expr.at, "expression is too large once its functions are written out, bytes=",
+                     bound->bytes, " limit=", kEngineTextMax);
+  }
+  return bound;
+}
+
+Result<BoundPtr> Binder::Impl::ExpressionOf(const ast::Expr& expr, ExprContext& context) {
   switch (expr.kind) {
     case ExprKind::kColumn:
       return Column(expr, context);
@@ -117,7 +126,7 @@ Result<BoundPtr> Binder::Impl::Column(const ast::Expr& expr, ExprContext& contex
       const size_t matched = MatchedParts(column, names);
       if (matched == 0 || (found != nullptr && matched < parts)) continue;
       if (found != nullptr && matched == parts)
-        return InvalidAt(expr.at, "column is ambiguous, name=", Joined(names));
+        return InvalidAt(expr.at, "column is ambiguous, name=", Shown(Joined(names)));
       found = &column;
       parts = matched;
     }
@@ -132,7 +141,7 @@ Result<BoundPtr> Binder::Impl::Column(const ast::Expr& expr, ExprContext& contex
     }
     return value;
   }
-  return InvalidAt(expr.at, "column not found, name=", Joined(names),
+  return InvalidAt(expr.at, "column not found, name=", Shown(Joined(names)),
                    Hint(*context.scope, names.back()));
 }
 
@@ -168,19 +177,21 @@ BoundPtr DecimalLiteral(const std::string& text) {
 Result<BoundPtr> TemporalLiteral(const ast::Expr& expr) {
   if (expr.name == "DATE") {
     const auto days = ParseDate(expr.text);
-    if (!days) return InvalidAt(expr.at, "not a date, text='", expr.text, "' form=yyyy-MM-dd");
+    if (!days)
+      return InvalidAt(expr.at, "not a date, text='", Shown(expr.text), "' form=yyyy-MM-dd");
     return MakeLiteral(SqlType::Of(SqlKind::kDate), "DATE '" + DateText(*days) + "'",
                        DateText(*days));
   }
   if (expr.name == "TIME") {
     const auto nanos = ParseTime(expr.text);
-    if (!nanos) return InvalidAt(expr.at, "not a time, text='", expr.text, "' form=HH:mm:ss");
+    if (!nanos)
+      return InvalidAt(expr.at, "not a time, text='", Shown(expr.text), "' form=HH:mm:ss");
     return MakeLiteral(SqlType::Of(SqlKind::kTime), "TIME '" + TimeText(*nanos, 6) + "'",
                        TimeText(*nanos, 0));
   }
   const auto at = ParseTimestamp(expr.text);
   if (!at)
-    return InvalidAt(expr.at, "not a timestamp, text='", expr.text,
+    return InvalidAt(expr.at, "not a timestamp, text='", Shown(expr.text),
                      "' form='yyyy-MM-dd HH:mm:ss[.f]'");
   const SqlType type = SqlType::Timestamp(at->fraction_digits);
   const std::string text = TimestampText(at->seconds, at->nanos, at->fraction_digits);
@@ -226,7 +237,7 @@ Result<BoundPtr> Binder::Impl::Literal(const ast::Expr& expr) {
   }
   BoundPtr decimal = DecimalLiteral(expr.text);
   if (decimal == nullptr)
-    return InvalidAt(expr.at, "number has more than 38 digits, number=", expr.text);
+    return InvalidAt(expr.at, "number has more than 38 digits, number=", Shown(expr.text));
   return decimal;
 }
 
@@ -306,7 +317,8 @@ Result<BoundPtr> Binder::Impl::Interval(const ast::Expr& expr, ExprContext& cont
   }
   const auto amount = IntervalAmount(expr.text, unit, last);
   if (!amount)
-    return InvalidAt(expr.at, "interval text does not fit its units, text='", expr.text, "'");
+    return InvalidAt(expr.at, "interval text does not fit its units, text='", Shown(expr.text),
+                     "'");
   return MakeInterval(kind, expr.negated ? -*amount : *amount);
 }
 
@@ -377,7 +389,7 @@ Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
                     std::move(args));
   }
   Frame frame{.parent = context.scope->frame};
-  ASSIGN_OR_RAISE(const BoundQuery query, Query(*expr.query, context.scope, &frame));
+  ASSIGN_OR_RAISE(const BoundQuery query, InnerQuery(expr, context, &frame));
   if (query.columns.size() != 1)
     return InvalidAt(expr.at, "IN needs a query of one column, columns=", query.columns.size());
   BoundPtr column = MakeColumn(query.columns[0].internal, query.columns[0].type);
@@ -392,9 +404,21 @@ Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
   return bound;
 }
 
+Result<BoundQuery> Binder::Impl::InnerQuery(const ast::Expr& expr, ExprContext& context,
+                                            Frame* frame) {
+  if (subquery_depth_ >= kSubqueryDepthMax) {
+    return InvalidAt(expr.at,
+                     "queries in expressions are nested too deep, limit=", kSubqueryDepthMax);
+  }
+  ++subquery_depth_;
+  Result<BoundQuery> query = Query(*expr.query, context.scope, frame);
+  --subquery_depth_;
+  return query;
+}
+
 Result<BoundPtr> Binder::Impl::Subquery(const ast::Expr& expr, ExprContext& context) {
   Frame frame{.parent = context.scope->frame};
-  ASSIGN_OR_RAISE(const BoundQuery query, Query(*expr.query, context.scope, &frame));
+  ASSIGN_OR_RAISE(const BoundQuery query, InnerQuery(expr, context, &frame));
   const bool exists = expr.kind == ExprKind::kExists;
   if (!exists && query.columns.size() != 1) {
     return InvalidAt(expr.at,

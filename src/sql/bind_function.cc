@@ -19,7 +19,7 @@ struct SimpleFunction {
 };
 
 constexpr SimpleFunction kSimpleFunctions[] = {
-    {"UPPER", "s", "=", "upper($1)"},
+    {"UPPER", "s", "=", "upper(replace($1, 'ß', 'SS'))"},
     {"LOWER", "s", "=", "lower($1)"},
     {"INITCAP", "s", "=", "flink_initcap($1)"},
     {"LTRIM", "s", "V", "ltrim($1)"},
@@ -223,7 +223,8 @@ Result<BoundPtr> Binder::Impl::Function(const ast::Expr& call, std::vector<Bound
   if (known)
     return InvalidAt(call.at, "function does not take these arguments, name=", name,
                      " types=", TypeList(args));
-  return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, "function is not known, name=", name);
+  return ErrorAt(ErrorCode::kUnsupportedVersion, call.at,
+                 "function is not known, name=", Shown(name));
 }
 
 Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args,

@@ -144,7 +144,8 @@ Result<BoundPtr> Binder::Impl::TimeArithmetic(sql::Arithmetic op, BoundPtr a, Bo
         at, "the difference of two times needs its unit: (a - b) DAY TO SECOND, or TIMESTAMPDIFF");
   }
   if ((plus || minus) && a->type.is_interval() && a->type.kind == b->type.kind) {
-    return MakeCall("+", a->type, plus ? "($1 + $2)" : "($1 - $2)", {std::move(a), std::move(b)});
+    const SqlType type = a->type;
+    return MakeCall("+", type, plus ? "($1 + $2)" : "($1 - $2)", {std::move(a), std::move(b)});
   }
   if (op == sql::Arithmetic::kTimes && b->type.is_interval()) std::swap(a, b);
   const bool scales = op == sql::Arithmetic::kTimes || op == sql::Arithmetic::kDivide;
@@ -202,9 +203,26 @@ Status Binder::Impl::UnifyForComparison(BoundPtr* a, BoundPtr* b, Position at, b
                    right.WithNullable(true).ToString());
 }
 
+namespace {
+
+// NaN is neither less nor greater than a number; to the engine it is the greatest value.
+std::string ComparisonText(const std::string& op, const Bound& a, const Bound& b) {
+  const auto may_be_nan = [](const Bound& value) {
+    const bool floating = value.type.kind == SqlKind::kFloat || value.type.kind == SqlKind::kDouble;
+    return floating && !(value.kind == BoundKind::kLiteral && value.constant);
+  };
+  const std::string plain = "$1 " + op + " $2";
+  if (op.starts_with(">") && may_be_nan(a)) return "(" + plain + " AND NOT isnan($1))";
+  if ((op == "<" || op == "<=") && may_be_nan(b)) return "(" + plain + " AND NOT isnan($2))";
+  return "(" + plain + ")";
+}
+
+}  // namespace
+
 Result<BoundPtr> Binder::Impl::Compare(const std::string& op, BoundPtr a, BoundPtr b, Position at) {
   RETURN_NOT_OK(UnifyForComparison(&a, &b, at, /*lenient=*/false));
-  return MakeCall(op, Boolean(), "($1 " + op + " $2)", {std::move(a), std::move(b)});
+  std::string text = ComparisonText(op, *a, *b);
+  return MakeCall(op, Boolean(), std::move(text), {std::move(a), std::move(b)});
 }
 
 // --- operators ---
@@ -243,12 +261,15 @@ Result<BoundPtr> Negate(BoundPtr value, Position at) {
 }
 
 Result<BoundPtr> Logic(const ast::Expr& call, std::vector<BoundPtr> args) {
-  for (const BoundPtr& arg : args) {
-    if (arg->type.kind != SqlKind::kBoolean && !arg->is_null_literal()) {
-      return InvalidAt(call.at, call.name, " needs conditions, type=", arg->type.ToString());
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i]->type.kind != SqlKind::kBoolean && !args[i]->is_null_literal()) {
+      return InvalidAt(call.args[i]->at, call.name,
+                       " needs conditions, type=", args[i]->type.ToString());
     }
   }
-  const std::string text = call.name == "NOT" ? "(NOT $1)" : "($1 " + call.name + " $2)";
+  std::string text = call.name == "NOT" ? "(NOT $1" : "($1";
+  for (size_t i = 2; i <= args.size(); ++i) text += " " + call.name + " $" + std::to_string(i);
+  text += ")";
   return MakeCall(call.name, Boolean(), text, std::move(args));
 }
 
@@ -270,12 +291,10 @@ Result<BoundPtr> IsTest(const ast::Expr& call, std::vector<BoundPtr> args) {
                    std::move(args));
 }
 
-Result<BoundPtr> Concatenate(const ast::Expr& call, std::vector<BoundPtr> args) {
-  const SqlType& a = args[0]->type;
-  const SqlType& b = args[1]->type;
+Result<SqlType> ConcatenationType(const SqlType& a, const SqlType& b, Position at) {
   const bool text =
       (a.is_text() || a.kind == SqlKind::kNull) && (b.is_text() || b.kind == SqlKind::kNull);
-  if (!text && !(a.is_binary() && b.is_binary())) return CannotApply(call.at, "||", a, b);
+  if (!text && !(a.is_binary() && b.is_binary())) return CannotApply(at, "||", a, b);
   SqlType type = text ? SqlType::String() : SqlType::Bytes();
   const int64_t length = int64_t{a.length} + b.length;
   if (length < SqlType::kMaxLength) {
@@ -283,7 +302,31 @@ Result<BoundPtr> Concatenate(const ast::Expr& call, std::vector<BoundPtr> args) 
     type.length = static_cast<int32_t>(length);
     if (a.kind != b.kind) type.kind = text ? SqlKind::kVarchar : SqlKind::kVarbinary;
   }
-  return MakeCall("||", type, "($1 || $2)", std::move(args));
+  return type;
+}
+
+// Arguments `first` to `last` in a balanced tree: the engine is slow on deep ones.
+void AppendBalanced(size_t first, size_t last, std::string* text) {
+  if (first == last) {
+    *text += "$" + std::to_string(first);
+    return;
+  }
+  const size_t middle = first + (last - first) / 2;
+  *text += "(";
+  AppendBalanced(first, middle, text);
+  *text += " || ";
+  AppendBalanced(middle + 1, last, text);
+  *text += ")";
+}
+
+Result<BoundPtr> Concatenate(const ast::Expr& call, std::vector<BoundPtr> args) {
+  SqlType type = args[0]->type;
+  for (size_t i = 1; i < args.size(); ++i) {
+    ASSIGN_OR_RAISE(type, ConcatenationType(type, args[i]->type, call.args[i]->at));
+  }
+  std::string text;
+  AppendBalanced(1, args.size(), &text);
+  return MakeCall("||", type, std::move(text), std::move(args));
 }
 
 }  // namespace
@@ -295,8 +338,8 @@ Result<BoundPtr> Binder::Impl::Like(const ast::Expr& call, std::vector<BoundPtr>
     }
   }
   if (call.name == "LIKE") {
-    return MakeCall("LIKE", Boolean(),
-                    args.size() == 3 ? "like_escape($1, $2, $3)" : "($1 LIKE $2)", std::move(args));
+    const std::string text = args.size() == 3 ? "like_escape($1, $2, $3)" : "($1 LIKE $2)";
+    return MakeCall("LIKE", Boolean(), text, std::move(args));
   }
   if (args.size() == 3 || !args[1]->constant) {
     return ErrorAt(ErrorCode::kUnsupportedVersion, call.at,

@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "sql/binder_internal.h"
 
 namespace sluice::sql {
@@ -106,7 +108,11 @@ Result<BoundQuery> Binder::BindOverTable(
 
 std::string Binder::Impl::Typed(const Bound& expr) const {
   if (expr.kind == BoundKind::kColumn) return expr.text;
-  return "CAST(" + Emit(expr) + " AS " + expr.type.EngineName() + ")";
+  const std::string type = expr.type.EngineName();
+  const bool written = expr.kind == BoundKind::kLiteral && expr.text.starts_with("CAST(") &&
+                       expr.text.ends_with(" AS " + type + ")");
+  if (written) return expr.text;  // Lists of VALUES are long: say it once.
+  return "CAST(" + Emit(expr) + " AS " + type + ")";
 }
 
 std::string SortDirection(const ast::SortKey& key) {
@@ -129,6 +135,10 @@ Result<BoundQuery> Binder::Impl::Query(const ast::Query& query, Scope* outer, Fr
   RETURN_NOT_OK(bound.status());
   ASSIGN_OR_RAISE(const std::string limits, Limits(query));
   bound->sql += limits;
+  if (bound->sql.size() > kEngineTextMax) {
+    return InvalidAt(query.at, "query is too large once views and WITH are written out, bytes=",
+                     bound->sql.size(), " limit=", kEngineTextMax);
+  }
   return bound;
 }
 
@@ -171,33 +181,45 @@ std::string_view WordOf(ast::SetOperation::Op op) {
 
 Result<BoundQuery> Binder::Impl::SetOperation(const ast::SetOperation& operation, Scope* outer,
                                               Frame* frame) {
-  ASSIGN_OR_RAISE(BoundQuery left, Body(*operation.left, nullptr, outer, frame));
-  ASSIGN_OR_RAISE(BoundQuery right, Body(*operation.right, nullptr, outer, frame));
-  const std::string_view word = WordOf(operation.op);
-  if (left.columns.size() != right.columns.size()) {
-    return InvalidAt(operation.at, word,
-                     " needs the same number of columns on both sides, left=", left.columns.size(),
-                     " right=", right.columns.size());
-  }
+  // A chain of UNION is one DISTINCT over all its rows: the engine would keep a table for each.
+  const bool distinct = operation.operands.size() > 2 && !operation.all;
+  const bool all = operation.all || distinct;
+  const std::string word = std::string(WordOf(operation.op)) + (all ? " ALL" : "");
+  std::vector<BoundQuery> queries;
   std::vector<SqlType> types;
-  for (size_t i = 0; i < left.columns.size(); ++i) {
-    const auto type = CommonType(left.columns[i].type, right.columns[i].type);
-    if (!type) {
-      return InvalidAt(operation.at, word, " has no common type, column=", i + 1,
-                       " left=", left.columns[i].type.ToString(),
-                       " right=", right.columns[i].type.ToString());
+  for (const auto& operand : operation.operands) {
+    ASSIGN_OR_RAISE(BoundQuery query, Body(*operand, nullptr, outer, frame));
+    if (queries.empty()) {
+      for (const OutputColumn& column : query.columns) types.push_back(column.type);
+    } else if (query.columns.size() != types.size()) {
+      return InvalidAt(operation.at, WordOf(operation.op),
+                       " needs the same number of columns on both sides, left=", types.size(),
+                       " right=", query.columns.size());
     }
-    types.push_back(*type);
+    for (size_t i = 0; i < types.size(); ++i) {
+      const auto type = CommonType(types[i], query.columns[i].type);
+      if (!type) {
+        return InvalidAt(operation.at, WordOf(operation.op), " has no common type, column=", i + 1,
+                         " left=", types[i].ToString(),
+                         " right=", query.columns[i].type.ToString());
+      }
+      types[i] = *type;
+    }
+    queries.push_back(std::move(query));
   }
   const std::vector<Position> at(types.size(), operation.at);
-  ASSIGN_OR_RAISE(left, Convert(*this, std::move(left), types, CastMode::kWiden, at));
-  ASSIGN_OR_RAISE(right, Convert(*this, std::move(right), types, CastMode::kWiden, at));
-  for (size_t i = 0; i < types.size(); ++i) {
-    left.columns[i].type.nullable = left.columns[i].type.nullable || right.columns[i].type.nullable;
+  BoundQuery whole;
+  for (BoundQuery& query : queries) {
+    ASSIGN_OR_RAISE(query, Convert(*this, std::move(query), types, CastMode::kWiden, at));
+    if (whole.columns.empty()) whole.columns = query.columns;
+    for (size_t i = 0; i < types.size(); ++i) {
+      whole.columns[i].type.nullable =
+          whole.columns[i].type.nullable || query.columns[i].type.nullable;
+    }
+    whole.sql += (whole.sql.empty() ? "(" : " " + word + " (") + query.sql + ")";
   }
-  left.sql = "(" + left.sql + ") " + std::string(word) + (operation.all ? " ALL (" : " (") +
-             right.sql + ")";
-  return left;
+  if (distinct) whole.sql = "SELECT DISTINCT * FROM (" + whole.sql + ")";
+  return whole;
 }
 
 Result<BoundQuery> Binder::Impl::Values(const ast::Values& values, Scope* outer, Frame* frame) {
@@ -270,7 +292,11 @@ Result<std::string> Binder::Impl::Limits(const ast::Query& query) {
     if (expr->kind != ast::ExprKind::kNumber || expr->number_kind != TokenKind::kInteger) {
       return InvalidAt(expr->at, word, " needs a whole number");
     }
-    text += " " + std::string(word) + " " + expr->text;
+    int64_t rows = 0;
+    const char* const end = expr->text.data() + expr->text.size();
+    if (std::from_chars(expr->text.data(), end, rows).ec != std::errc())
+      return InvalidAt(expr->at, word, " is too large, number=", Shown(expr->text));
+    text += " " + std::string(word) + " " + std::to_string(rows);
     return Status::OK();
   };
   RETURN_NOT_OK(add(query.limit, "LIMIT"));

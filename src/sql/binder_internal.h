@@ -9,6 +9,13 @@
 
 namespace sluice::sql {
 
+/// Bytes of SQL that the engine is given for one query or expression: a name that stands for much
+/// (views, WITH, functions that use an argument twice) can multiply without end.
+inline constexpr uint64_t kEngineTextMax = 8u << 20;
+/// Queries inside one another in expressions (EXISTS, IN, scalar): the engine's planning time
+/// doubles with each.
+inline constexpr int kSubqueryDepthMax = 16;
+
 /// One subquery's boundary: which columns of the queries around it does it take?
 struct Frame {
   Frame* parent = nullptr;
@@ -115,6 +122,7 @@ class Binder::Impl {
 
   // bind_expression.cc
   Result<BoundPtr> Expression(const ast::Expr& expr, ExprContext& context);
+  Result<BoundPtr> ExpressionOf(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Condition(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Column(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Literal(const ast::Expr& expr);
@@ -122,6 +130,7 @@ class Binder::Impl {
   Result<BoundPtr> Case(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> In(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Subquery(const ast::Expr& expr, ExprContext& context);
+  Result<BoundQuery> InnerQuery(const ast::Expr& expr, ExprContext& context, Frame* frame);
   Result<BoundPtr> Collection(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> IndexOf(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Field(BoundPtr row, const std::string& name, Position at);
@@ -182,6 +191,7 @@ class Binder::Impl {
   std::vector<const ast::CommonTable*> common_tables_;  // In sight; the last of a name wins.
   int names_ = 0;
   int view_depth_ = 0;
+  int subquery_depth_ = 0;
 };
 
 /// Is it the name of an aggregate function?

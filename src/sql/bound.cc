@@ -41,6 +41,25 @@ void Fill(const Bound& expr, std::string* out) {
   }
 }
 
+// Length of the text that Fill gives. Limits keep each argument's far from overflow.
+uint64_t BytesOf(const Bound& expr) {
+  const std::string& text = expr.text;
+  uint64_t bytes = text.size();
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] != '$') continue;
+    if (text[i + 1] == '$') {
+      ++i;
+      continue;
+    }
+    size_t index = 0;
+    const auto [end, error] =
+        std::from_chars(text.data() + i + 1, text.data() + text.size(), index);
+    if (error == std::errc() && index >= 1 && index <= expr.args.size())
+      bytes += expr.args[index - 1]->bytes;
+  }
+  return bytes;
+}
+
 void EmitTo(const Bound& expr, std::string* out) {
   if (expr.kind == BoundKind::kColumn || expr.kind == BoundKind::kLiteral) {
     *out += expr.text;
@@ -97,6 +116,7 @@ BoundPtr MakeColumn(std::string internal, SqlType type) {
   auto bound = std::make_shared<Bound>();
   bound->kind = BoundKind::kColumn;
   bound->text = std::move(internal);
+  bound->bytes = bound->text.size();
   bound->type = std::move(type);
   return bound;
 }
@@ -106,6 +126,7 @@ BoundPtr MakeLiteral(SqlType type, std::string sql, std::string constant) {
   bound->type = std::move(type);
   bound->type.nullable = false;
   bound->text = std::move(sql);
+  bound->bytes = bound->text.size();
   bound->constant = std::move(constant);
   return bound;
 }
@@ -158,6 +179,7 @@ BoundPtr MakeTyped(std::string name, SqlType type, std::string text, std::vector
   bound->text = std::move(text);
   bound->window = std::ranges::any_of(args, [](const BoundPtr& arg) { return arg->window; });
   bound->args = std::move(args);
+  bound->bytes = BytesOf(*bound);
   return bound;
 }
 

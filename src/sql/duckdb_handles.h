@@ -55,9 +55,14 @@ class QueryResult {
   ResultHandle handle_;
 };
 
-/// Turn the engine's message into an error of ours: the kind of exception in front goes, the text
-/// stays.
+/// Turn the engine's message into an error of ours, the one place where that happens: a value that
+/// the statement cannot compute with is kInvalidTable, as wrong text is; memory and disk have their
+/// codes; a statement that the engine should have taken is kUnknownServer.
 Status EngineError(const char* message);
+
+/// An error's text for the engine to carry from our callbacks to EngineError, which gives it back
+/// with its code.
+std::string MarkError(const Status& status);
 
 /// Run text whose result is of no interest.
 Status Run(const Api& api, Connection connection, const std::string& sql);

@@ -90,6 +90,8 @@ Result<duckdb::Owned<duckdb::Connection>> Engine::State::Connect() {
   }
   duckdb::Owned<duckdb::Connection> connection(raw, api.disconnect);
   RETURN_NOT_OK(duckdb::Run(api, raw, "SET TimeZone='UTC'"));
+  // The parser's own limit comes first: one level of ours is up to six of the engine's.
+  RETURN_NOT_OK(duckdb::Run(api, raw, "SET max_expression_depth TO 2000"));
   return connection;
 }
 

@@ -1,6 +1,8 @@
 #include "sql/lexer.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "sql/session.h"
 
@@ -40,12 +42,61 @@ void AppendUtf8(std::string* out, uint32_t code) {
   }
 }
 
+// The character at the start of `text`, its bytes in `size`; nullopt when they are not UTF-8.
+std::optional<uint32_t> FirstCharacter(std::string_view text, size_t* size) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  *size = lead < 0x80   ? 1
+          : lead < 0xc2 ? 0
+          : lead < 0xe0 ? 2
+          : lead < 0xf0 ? 3
+          : lead < 0xf5 ? 4
+                        : 0;
+  if (*size == 0 || text.size() < *size) return std::nullopt;
+  if (*size == 1) return lead;
+  uint32_t code = lead & (0xffu >> (*size + 1));
+  for (size_t i = 1; i < *size; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xc0) != 0x80) return std::nullopt;
+    code = code << 6 | (next & 0x3f);
+  }
+  const bool overlong = (*size == 3 && code < 0x800) || (*size == 4 && code < 0x10000);
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (overlong || surrogate || code > 0x10ffff) return std::nullopt;
+  return code;
+}
+
+// Spaces and punctuation beyond ASCII: typed by mistake, and no part of a name without backticks.
+bool IsPunctuation(uint32_t code) {
+  struct Range {
+    uint32_t first;
+    uint32_t last;
+  };
+  static constexpr Range kRanges[] = {
+      {0x80, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb9},     {0xbb, 0xbf},     {0x2000, 0x206f},
+      {0x3000, 0x3004}, {0x3008, 0x3020}, {0xfeff, 0xfeff}, {0xff01, 0xff0f}, {0xff1a, 0xff20},
+      {0xff3b, 0xff40}, {0xff5b, 0xff65}, {0xfff0, 0xffff}};
+  return std::ranges::any_of(
+      kRanges, [code](const Range& range) { return code >= range.first && code <= range.last; });
+}
+
+std::string CodePoint(uint32_t code) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string text = "U+";
+  for (int shift = code > 0xffff ? 20 : 12; shift >= 0; shift -= 4)
+    text += kDigits[code >> shift & 15];
+  return text;
+}
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
 
   Result<std::vector<Token>> Run() {
     std::vector<Token> tokens;
+    RETURN_NOT_OK(CheckCharacters());
+    if (text_.starts_with(kByteOrderMark)) next_ = kByteOrderMark.size();
     while (true) {
       RETURN_NOT_OK(SkipBlanks());
       Token token;
@@ -63,6 +114,10 @@ class Lexer {
   char Peek(size_t ahead = 0) const {
     return next_ + ahead < text_.size() ? text_[next_ + ahead] : '\0';
   }
+  bool AtPunctuation() const {
+    size_t size = 0;
+    return IsPunctuation(FirstCharacter(text_.substr(next_), &size).value_or(0));
+  }
   bool AtEnd() const { return next_ >= text_.size(); }
   char Step() {
     const char c = text_[next_++];
@@ -76,6 +131,18 @@ class Lexer {
   }
   void Steps(size_t count) {
     while (count-- > 0) Step();
+  }
+
+  Status CheckCharacters() const {
+    Position at;
+    for (size_t i = 0; i < text_.size();) {
+      size_t size = 0;
+      if (!FirstCharacter(text_.substr(i), &size))
+        return InvalidAt(at, "text is not UTF-8, byte=", int{static_cast<unsigned char>(text_[i])});
+      at = text_[i] == '\n' ? Position{at.line + 1, 1} : Position{at.line, at.column + 1};
+      i += size;
+    }
+    return Status::OK();
   }
 
   Status SkipBlanks() {
@@ -111,6 +178,8 @@ class Lexer {
     if (c == '`') {
       token->kind = TokenKind::kQuoted;
       RETURN_NOT_OK(TakeQuoted('`', &token->text));
+      if (token->text.find('\0') != std::string::npos)
+        return InvalidAt(token->at, "identifier holds a NUL character");
       return token->text.empty() ? InvalidAt(token->at, "identifier is empty") : Status::OK();
     }
     if (c == '"') {
@@ -123,7 +192,13 @@ class Lexer {
 
   Status TakeWord(Token* token) {
     token->kind = TokenKind::kWord;
-    while (!AtEnd() && ContinuesWord(Peek())) token->text.push_back(Step());
+    while (!AtEnd() && ContinuesWord(Peek())) {
+      size_t size = 0;
+      const uint32_t code = FirstCharacter(text_.substr(next_), &size).value_or(0);
+      if (IsPunctuation(code))
+        return InvalidAt(at_, "unexpected character, character=", CodePoint(code));
+      for (; size > 0; --size) token->text.push_back(Step());
+    }
     token->upper = token->text;
     for (char& c : token->upper) {
       if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -145,7 +220,8 @@ class Lexer {
       for (size_t i = 0; i < 1 + sign; ++i) token->text.push_back(Step());
       while (IsNumeral(Peek())) token->text.push_back(Step());
     }
-    if (StartsWord(Peek())) return InvalidAt(at_, "number runs into a word, number=", token->text);
+    if (StartsWord(Peek()) && !AtPunctuation())
+      return InvalidAt(at_, "number runs into a word, number=", Shown(token->text));
     return Status::OK();
   }
 
@@ -184,6 +260,18 @@ class Lexer {
     return Status::OK();
   }
 
+  // The value of \XXXX at `at`.
+  static std::optional<uint32_t> Escape(std::string_view raw, size_t at) {
+    if (at + 5 > raw.size() || raw[at] != '\\') return std::nullopt;
+    uint32_t code = 0;
+    for (size_t i = at + 1; i <= at + 4; ++i) {
+      const int digit = HexValue(raw[i]);
+      if (digit < 0) return std::nullopt;
+      code = code << 4 | static_cast<uint32_t>(digit);
+    }
+    return code;
+  }
+
   Status TakeUnicode(Token* token) {
     token->kind = TokenKind::kUnicode;
     Steps(2);
@@ -196,15 +284,21 @@ class Lexer {
         token->text.push_back('\\');
         i += 2;
       } else {
-        uint32_t code = 0;
-        for (size_t k = 1; k <= 4; ++k) {
-          const int digit = i + k < raw.size() ? HexValue(raw[i + k]) : -1;
-          if (digit < 0)
-            return InvalidAt(token->at, "unicode escape needs four hexadecimal digits");
-          code = code << 4 | static_cast<uint32_t>(digit);
-        }
-        AppendUtf8(&token->text, code);
+        std::optional<uint32_t> code = Escape(raw, i);
+        if (!code) return InvalidAt(token->at, "unicode escape needs four hexadecimal digits");
         i += 5;
+        if (*code >= 0xd800 && *code < 0xdc00) {  // The first half of a pair, as Java writes them.
+          const std::optional<uint32_t> low = Escape(raw, i);
+          if (!low || *low < 0xdc00 || *low > 0xdfff)
+            return InvalidAt(token->at,
+                             "unicode escape is half of a pair, escape=", CodePoint(*code));
+          code = 0x10000 + ((*code - 0xd800) << 10) + (*low - 0xdc00);
+          i += 5;
+        } else if (*code >= 0xdc00 && *code <= 0xdfff) {
+          return InvalidAt(token->at,
+                           "unicode escape is half of a pair, escape=", CodePoint(*code));
+        }
+        AppendUtf8(&token->text, *code);
       }
     }
     return Status::OK();
@@ -223,7 +317,8 @@ class Lexer {
       }
     }
     if (kShort.find(Peek()) == std::string_view::npos) {
-      return InvalidAt(at_, "unexpected character, character='", std::string(1, Peek()), "'");
+      return InvalidAt(at_, "unexpected character, character='", Shown(std::string(1, Peek())),
+                       "'");
     }
     token->text = std::string(1, Step());
     return Status::OK();
@@ -235,6 +330,21 @@ class Lexer {
 };
 
 }  // namespace
+
+std::string Shown(std::string_view text) {
+  constexpr size_t kShownMax = 60;
+  std::string shown;
+  for (const char c : text) {
+    const bool boundary = (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    if (boundary && shown.size() >= kShownMax) return shown + "…";
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      shown += CodePoint(static_cast<unsigned char>(c));
+    } else {
+      shown.push_back(c);
+    }
+  }
+  return shown;
+}
 
 Result<std::vector<Token>> Tokenize(std::string_view text) { return Lexer(text).Run(); }
 

@@ -14,6 +14,9 @@ struct Position {
   int column = 1;
 };
 
+/// Text of the user as messages show it: cut when long, without control characters.
+std::string Shown(std::string_view text);
+
 /// An error of the user's text with its place: "words line=…, column=…".
 template <typename... Args>
 Status ErrorAt(ErrorCode code, Position at, Args&&... args) {
@@ -49,8 +52,8 @@ struct Token {
 
 /// Cut a statement into tokens; the last is kEnd. Comments and hints (/*+ … */) are left out.
 ///
-/// Errors: a quote or comment without an end, a character that starts nothing, a malformed literal;
-/// with its place.
+/// Errors: bytes that are not UTF-8, a quote or comment without an end, a character that starts
+/// nothing, a malformed literal; with its place. A byte order mark at the start is skipped.
 Result<std::vector<Token>> Tokenize(std::string_view text);
 
 }  // namespace sluice::sql

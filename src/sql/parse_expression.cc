@@ -43,74 +43,33 @@ constexpr std::array kBareFunctions = {
     std::string_view("LOCALTIME"),         std::string_view("CURRENT_ROW_TIMESTAMP"),
     std::string_view("CURRENT_DATABASE"),  std::string_view("CURRENT_CATALOG")};
 
-struct Unit {
-  std::string_view word;
-  std::string_view name;
-};
-constexpr Unit kUnits[] = {
-    {"YEAR", "YEAR"},
-    {"YEARS", "YEAR"},
-    {"QUARTER", "QUARTER"},
-    {"QUARTERS", "QUARTER"},
-    {"MONTH", "MONTH"},
-    {"MONTHS", "MONTH"},
-    {"WEEK", "WEEK"},
-    {"WEEKS", "WEEK"},
-    {"DAY", "DAY"},
-    {"DAYS", "DAY"},
-    {"HOUR", "HOUR"},
-    {"HOURS", "HOUR"},
-    {"MINUTE", "MINUTE"},
-    {"MINUTES", "MINUTE"},
-    {"SECOND", "SECOND"},
-    {"SECONDS", "SECOND"},
-    {"MILLISECOND", "MILLISECOND"},
-    {"MICROSECOND", "MICROSECOND"},
-    {"NANOSECOND", "NANOSECOND"},
-    {"DOW", "DOW"},
-    {"ISODOW", "ISODOW"},
-    {"DOY", "DOY"},
-    {"ISOYEAR", "ISOYEAR"},
-    {"EPOCH", "EPOCH"},
-    {"DECADE", "DECADE"},
-    {"CENTURY", "CENTURY"},
-    {"MILLENNIUM", "MILLENNIUM"},
-    {"SQL_TSI_YEAR", "YEAR"},
-    {"SQL_TSI_QUARTER", "QUARTER"},
-    {"SQL_TSI_MONTH", "MONTH"},
-    {"SQL_TSI_WEEK", "WEEK"},
-    {"SQL_TSI_DAY", "DAY"},
-    {"SQL_TSI_HOUR", "HOUR"},
-    {"SQL_TSI_MINUTE", "MINUTE"},
-    {"SQL_TSI_SECOND", "SECOND"},
-};
-
 }  // namespace
+
+// One node for `a OP b OP c …`: these operators associate, so a long chain is wide, not deep.
+Result<ExprPtr> Parser::Chain(Result<ExprPtr> (Parser::*operand)(), bool (Parser::*at)() const,
+                              std::string_view name) {
+  const Subtree subtree(*this);
+  ASSIGN_OR_RAISE(ExprPtr first, (this->*operand)());
+  if (!(this->*at)()) return first;
+  ExprPtr chain = MakeCall(std::string(name), Peek().at, std::move(first));
+  while ((this->*at)()) {
+    const Position operator_at = Take().at;
+    if (chain->args.size() >= kChainMax) {
+      return InvalidAt(operator_at, name, " has too many operands, limit=", kChainMax);
+    }
+    ASSIGN_OR_RAISE(ExprPtr next, (this->*operand)());
+    chain->args.push_back(std::move(next));
+  }
+  return Raised(std::move(chain));
+}
 
 Result<ExprPtr> Parser::Disjunction() {
   RETURN_NOT_OK(CheckDepth());
   const Depth depth(*this);
-  const size_t begin = Peek().begin;
-  ASSIGN_OR_RAISE(ExprPtr left, Conjunction());
-  while (PeekWord("OR")) {
-    const Position at = Take().at;
-    ASSIGN_OR_RAISE(ExprPtr right, Conjunction());
-    left = MakeCall("OR", at, std::move(left), std::move(right));
-  }
-  const size_t end = next_ > 0 ? tokens_[next_ - 1].end : begin;
-  if (end > begin) left->source = std::string(text_.substr(begin, end - begin));
-  return left;
+  return Chain(&Parser::Conjunction, &Parser::AtOr, "OR");
 }
 
-Result<ExprPtr> Parser::Conjunction() {
-  ASSIGN_OR_RAISE(ExprPtr left, Negation());
-  while (PeekWord("AND")) {
-    const Position at = Take().at;
-    ASSIGN_OR_RAISE(ExprPtr right, Negation());
-    left = MakeCall("AND", at, std::move(left), std::move(right));
-  }
-  return left;
-}
+Result<ExprPtr> Parser::Conjunction() { return Chain(&Parser::Negation, &Parser::AtAnd, "AND"); }
 
 Result<ExprPtr> Parser::Negation() {
   if (!PeekWord("NOT")) return Comparison();
@@ -118,13 +77,15 @@ Result<ExprPtr> Parser::Negation() {
   const Depth depth(*this);
   const Position at = Take().at;
   ASSIGN_OR_RAISE(ExprPtr operand, Negation());
-  return MakeCall("NOT", at, std::move(operand));
+  return Raised(MakeCall("NOT", at, std::move(operand)));
 }
 
 Result<ExprPtr> Parser::Comparison() {
+  const Subtree subtree(*this);
   ASSIGN_OR_RAISE(ExprPtr left, Concatenation());
   for (bool more = true; more;) {
     ASSIGN_OR_RAISE(left, Predicate(std::move(left), &more));
+    if (more) RETURN_NOT_OK(Raise());
   }
   return left;
 }
@@ -219,31 +180,27 @@ Result<ExprPtr> Parser::LikeTail(ExprPtr left, bool negated, Position at) {
 }
 
 Result<ExprPtr> Parser::Concatenation() {
-  ASSIGN_OR_RAISE(ExprPtr left, Sum());
-  while (PeekSymbol("||")) {
-    const Position at = Take().at;
-    ASSIGN_OR_RAISE(ExprPtr right, Sum());
-    left = MakeCall("||", at, std::move(left), std::move(right));
-  }
-  return left;
+  return Chain(&Parser::Sum, &Parser::AtConcatenation, "||");
 }
 
 Result<ExprPtr> Parser::Sum() {
+  const Subtree subtree(*this);
   ASSIGN_OR_RAISE(ExprPtr left, Product());
   while (PeekSymbol("+") || PeekSymbol("-")) {
     const Token op = Take();
     ASSIGN_OR_RAISE(ExprPtr right, Product());
-    left = MakeCall(op.text, op.at, std::move(left), std::move(right));
+    ASSIGN_OR_RAISE(left, Raised(MakeCall(op.text, op.at, std::move(left), std::move(right))));
   }
   return left;
 }
 
 Result<ExprPtr> Parser::Product() {
+  const Subtree subtree(*this);
   ASSIGN_OR_RAISE(ExprPtr left, Unary());
   while (PeekSymbol("*") || PeekSymbol("/") || PeekSymbol("%")) {
     const Token op = Take();
     ASSIGN_OR_RAISE(ExprPtr right, Unary());
-    left = MakeCall(op.text, op.at, std::move(left), std::move(right));
+    ASSIGN_OR_RAISE(left, Raised(MakeCall(op.text, op.at, std::move(left), std::move(right))));
   }
   return left;
 }
@@ -254,10 +211,12 @@ Result<ExprPtr> Parser::Unary() {
   const Depth depth(*this);
   const Token op = Take();
   ASSIGN_OR_RAISE(ExprPtr operand, Unary());
-  return op.text == "+" ? std::move(operand) : MakeCall("NEGATE", op.at, std::move(operand));
+  return op.text == "+" ? std::move(operand)
+                        : Raised(MakeCall("NEGATE", op.at, std::move(operand)));
 }
 
 Result<ExprPtr> Parser::Postfix() {
+  const Subtree subtree(*this);
   ASSIGN_OR_RAISE(ExprPtr expr, Primary());
   while (true) {
     const Position at = Peek().at;
@@ -267,13 +226,13 @@ Result<ExprPtr> Parser::Postfix() {
       ExprPtr whole = Make(ExprKind::kIndex, at);
       whole->args.push_back(std::move(expr));
       whole->args.push_back(std::move(index));
-      expr = std::move(whole);
+      ASSIGN_OR_RAISE(expr, Raised(std::move(whole)));
     } else if (PeekSymbol(".") && PeekIdentifier(1)) {
       Take();
       ExprPtr whole = Make(ExprKind::kField, at);
       whole->names.push_back(Take().text);
       whole->args.push_back(std::move(expr));
-      expr = std::move(whole);
+      ASSIGN_OR_RAISE(expr, Raised(std::move(whole)));
     } else if (PeekSymbol("::")) {
       return InvalidAt(at, ":: is not an operator, write CAST(x AS type)");
     } else {
@@ -283,9 +242,14 @@ Result<ExprPtr> Parser::Postfix() {
 }
 
 Result<ExprPtr> Parser::Primary() {
+  if (PeekSymbol("(")) return Parenthesized();
+  ASSIGN_OR_RAISE(ExprPtr expr, Unparenthesized());
+  return Raised(std::move(expr));
+}
+
+Result<ExprPtr> Parser::Unparenthesized() {
   const Token& token = Peek();
   if (token.kind == TokenKind::kSymbol) {
-    if (token.text == "(") return Parenthesized();
     if (token.text == "*") {
       ExprPtr star = Make(ExprKind::kStar, token.at);
       Take();
@@ -321,7 +285,7 @@ Result<ExprPtr> Parser::Parenthesized() {
     ExprPtr subquery = Make(ExprKind::kSubquery, at);
     ASSIGN_OR_RAISE(subquery->query, Query());
     RETURN_NOT_OK(ExpectSymbol(")"));
-    return subquery;
+    return Raised(std::move(subquery));
   }
   ASSIGN_OR_RAISE(ExprPtr first, Expression());
   if (PeekSymbol(",")) {
@@ -332,7 +296,7 @@ Result<ExprPtr> Parser::Parenthesized() {
       row->args.push_back(std::move(next));
     }
     RETURN_NOT_OK(ExpectSymbol(")"));
-    return row;
+    return Raised(std::move(row));
   }
   RETURN_NOT_OK(ExpectSymbol(")"));
   // (a - b) DAY TO SECOND: the difference of two times as an interval.
@@ -473,253 +437,6 @@ Result<ExprPtr> Parser::CollectionExpression(ExprKind kind) {
     return InvalidAt(collection->at, "MAP needs keys and values in pairs");
   }
   return collection;
-}
-
-Result<ExprPtr> Parser::NameOrCall() {
-  const Position at = Peek().at;
-  const bool function_word = Peek().kind == TokenKind::kWord && PeekSymbol("(", 1) &&
-                             (PeekIdentifier() || PeekWord("LEFT") || PeekWord("RIGHT"));
-  if (function_word) {
-    std::string name = Take().upper;
-    return Call(std::move(name), at);
-  }
-  ExprPtr column = Make(ExprKind::kColumn, at);
-  ASSIGN_OR_RAISE(std::string first, Identifier("an expression"));
-  column->names.push_back(std::move(first));
-  while (PeekSymbol(".")) {
-    if (PeekSymbol("*", 1)) {
-      Take();
-      Take();
-      column->kind = ExprKind::kStar;
-      return column;
-    }
-    if (!PeekIdentifier(1) && Peek(1).kind != TokenKind::kWord) break;
-    Take();
-    column->names.push_back(Take().text);
-  }
-  return column;
-}
-
-Result<ExprPtr> Parser::Call(std::string name, Position at) {
-  ExprPtr call = MakeCall(std::move(name), at);
-  RETURN_NOT_OK(ExpectSymbol("("));
-  if (call->name == "DESCRIPTOR") {
-    call->kind = ExprKind::kDescriptor;
-    ASSIGN_OR_RAISE(std::string column, Identifier("a column name"));
-    call->names.push_back(std::move(column));
-    RETURN_NOT_OK(ExpectSymbol(")"));
-    return call;
-  }
-  ASSIGN_OR_RAISE(const bool special, SpecialArguments(call.get()));
-  if (!special) {
-    if (AcceptWord("DISTINCT")) {
-      call->distinct = true;
-    } else {
-      AcceptWord("ALL");
-    }
-    if (PeekSymbol("*") && PeekSymbol(")", 1)) {
-      Take();
-      call->star = true;
-    } else if (!PeekSymbol(")")) {
-      do {
-        if (Peek().kind == TokenKind::kWord && PeekSymbol("=>", 1)) {
-          return NotCovered(Peek().at, "calling a function with named arguments");
-        }
-        ASSIGN_OR_RAISE(ExprPtr argument, Expression());
-        call->args.push_back(std::move(argument));
-      } while (AcceptSymbol(","));
-    }
-  }
-  RETURN_NOT_OK(ExpectSymbol(")"));
-  RETURN_NOT_OK(CallSuffixes(call.get()));
-  return call;
-}
-
-// Argument lists with words of their own, from after the parenthesis to before its end. False: an
-// ordinary list follows.
-Result<bool> Parser::SpecialArguments(Expr* call) {
-  const auto take = [this, call]() -> Status {
-    ASSIGN_OR_RAISE(ExprPtr argument, Expression());
-    call->args.push_back(std::move(argument));
-    return Status::OK();
-  };
-  const std::string& name = call->name;
-  if (name == "EXTRACT" || name == "TIMESTAMPDIFF" || name == "TIMESTAMPADD") {
-    ASSIGN_OR_RAISE(call->text, TimeUnit());
-    RETURN_NOT_OK(name == "EXTRACT" ? ExpectWord("FROM") : ExpectSymbol(","));
-    RETURN_NOT_OK(take());
-    if (name == "EXTRACT") return true;
-    RETURN_NOT_OK(ExpectSymbol(","));
-    RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "POSITION") {
-    ASSIGN_OR_RAISE(ExprPtr sought,
-                    Concatenation());  // Not Expression: IN would be taken as a predicate.
-    call->args.push_back(std::move(sought));
-    RETURN_NOT_OK(ExpectWord("IN"));
-    RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "TRIM") {
-    call->text = "BOTH";
-    bool worded = false;
-    for (const std::string_view side : {"BOTH", "LEADING", "TRAILING"}) {
-      if (AcceptWord(side)) {
-        call->text = side;
-        worded = true;
-      }
-    }
-    if (!(worded && AcceptWord("FROM"))) {
-      RETURN_NOT_OK(take());
-      if (!AcceptWord("FROM")) return true;
-      RETURN_NOT_OK(take());
-      std::swap(call->args[0], call->args[1]);  // The text first, then what to cut.
-      return true;
-    }
-    RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "FLOOR" || name == "CEIL" || name == "CEILING") {
-    RETURN_NOT_OK(take());
-    if (AcceptWord("TO")) {
-      ASSIGN_OR_RAISE(call->text, TimeUnit());
-      call->name = name == "FLOOR" ? "FLOOR TO" : "CEIL TO";
-      return true;
-    }
-    while (AcceptSymbol(",")) RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "SUBSTRING" || name == "OVERLAY") {
-    RETURN_NOT_OK(take());
-    if (name == "OVERLAY" && AcceptWord("PLACING")) RETURN_NOT_OK(take());
-    if (AcceptWord("FROM")) {
-      RETURN_NOT_OK(take());
-      if (AcceptWord("FOR")) RETURN_NOT_OK(take());
-      return true;
-    }
-    while (AcceptSymbol(",")) RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "JSON_VALUE" || name == "JSON_QUERY" || name == "JSON_EXISTS") {
-    RETURN_NOT_OK(take());
-    RETURN_NOT_OK(ExpectSymbol(","));
-    RETURN_NOT_OK(take());
-    if (!PeekSymbol(")")) return NotCovered(Peek().at, name + " with a clause after the path");
-    return true;
-  }
-  return false;
-}
-
-// FILTER, WITHIN GROUP, OVER.
-Status Parser::CallSuffixes(Expr* call) {
-  if (PeekWords({"WITHIN", "GROUP"})) {
-    Take();
-    Take();
-    RETURN_NOT_OK(ExpectSymbol("("));
-    RETURN_NOT_OK(ExpectWord("ORDER"));
-    RETURN_NOT_OK(ExpectWord("BY"));
-    ASSIGN_OR_RAISE(call->within_group, SortKeys());
-    RETURN_NOT_OK(ExpectSymbol(")"));
-  }
-  if (PeekWord("FILTER") && PeekSymbol("(", 1)) {
-    Take();
-    Take();
-    RETURN_NOT_OK(ExpectWord("WHERE"));
-    ASSIGN_OR_RAISE(call->filter, Expression());
-    RETURN_NOT_OK(ExpectSymbol(")"));
-  }
-  if (PeekWord("RESPECT") || (PeekWord("IGNORE") && PeekWord("NULLS", 1))) {
-    return NotCovered(Peek().at, "IGNORE NULLS and RESPECT NULLS");
-  }
-  if (!PeekWord("OVER")) return Status::OK();
-  Take();
-  if (PeekIdentifier() && !PeekSymbol("(")) {
-    ast::WindowSpec named{.reference = Peek().text, .at = Peek().at};
-    Take();
-    call->over = std::make_unique<ast::WindowSpec>(std::move(named));
-    return Status::OK();
-  }
-  ASSIGN_OR_RAISE(ast::WindowSpec window, Window());
-  call->over = std::make_unique<ast::WindowSpec>(std::move(window));
-  return Status::OK();
-}
-
-Result<ast::WindowSpec> Parser::Window() {
-  ast::WindowSpec window{.at = Peek().at};
-  RETURN_NOT_OK(ExpectSymbol("("));
-  if (AcceptWords({"PARTITION", "BY"})) {
-    do {
-      ASSIGN_OR_RAISE(ExprPtr expr, Expression());
-      window.partition_by.push_back(std::move(expr));
-    } while (AcceptSymbol(","));
-  }
-  if (AcceptWords({"ORDER", "BY"})) {
-    ASSIGN_OR_RAISE(window.order_by, SortKeys());
-  }
-  if (PeekWord("ROWS") || PeekWord("RANGE")) {
-    window.rows = Take().upper == "ROWS";
-    if (AcceptWord("BETWEEN")) {
-      ASSIGN_OR_RAISE(window.from, WindowBound());
-      RETURN_NOT_OK(ExpectWord("AND"));
-      ASSIGN_OR_RAISE(window.to, WindowBound());
-    } else {
-      ASSIGN_OR_RAISE(window.from, WindowBound());
-    }
-  }
-  RETURN_NOT_OK(ExpectSymbol(")"));
-  return window;
-}
-
-Result<ast::WindowSpec::Bound> Parser::WindowBound() {
-  using Kind = ast::WindowSpec::Bound::Kind;
-  if (AcceptWords({"UNBOUNDED", "PRECEDING"}))
-    return ast::WindowSpec::Bound{Kind::kUnboundedPreceding, nullptr};
-  if (AcceptWords({"UNBOUNDED", "FOLLOWING"}))
-    return ast::WindowSpec::Bound{Kind::kUnboundedFollowing, nullptr};
-  if (AcceptWords({"CURRENT", "ROW"})) return ast::WindowSpec::Bound{Kind::kCurrentRow, nullptr};
-  ASSIGN_OR_RAISE(ExprPtr offset, Concatenation());
-  if (AcceptWord("PRECEDING")) return ast::WindowSpec::Bound{Kind::kPreceding, std::move(offset)};
-  RETURN_NOT_OK(ExpectWord("FOLLOWING"));
-  return ast::WindowSpec::Bound{Kind::kFollowing, std::move(offset)};
-}
-
-Result<std::string> Parser::TimeUnit() {
-  if (Peek().kind == TokenKind::kWord) {
-    for (const Unit& unit : kUnits) {
-      if (Peek().upper == unit.word) {
-        Take();
-        return std::string(unit.name);
-      }
-    }
-  }
-  return Unexpected("a time unit");
-}
-
-Result<std::vector<ExprPtr>> Parser::Arguments() {
-  std::vector<ExprPtr> arguments;
-  RETURN_NOT_OK(ExpectSymbol("("));
-  if (AcceptSymbol(")")) return arguments;
-  do {
-    ASSIGN_OR_RAISE(ExprPtr argument, Expression());
-    arguments.push_back(std::move(argument));
-  } while (AcceptSymbol(","));
-  RETURN_NOT_OK(ExpectSymbol(")"));
-  return arguments;
-}
-
-Result<std::vector<ast::SortKey>> Parser::SortKeys() {
-  std::vector<ast::SortKey> keys;
-  do {
-    ast::SortKey key;
-    ASSIGN_OR_RAISE(key.expr, Expression());
-    key.descending = AcceptWord("DESC");
-    if (!key.descending) AcceptWord("ASC");
-    if (AcceptWords({"NULLS", "FIRST"})) key.nulls_first = true;
-    if (AcceptWords({"NULLS", "LAST"})) key.nulls_first = false;
-    keys.push_back(std::move(key));
-  } while (AcceptSymbol(","));
-  return keys;
 }
 
 }  // namespace sluice::sql

@@ -81,6 +81,7 @@ Result<ast::CommonTable> Parser::CommonTable() {
 Result<BodyPtr> Parser::SetBody(int least_precedence) {
   RETURN_NOT_OK(CheckDepth());
   const Depth depth(*this);
+  const Subtree subtree(*this);
   ASSIGN_OR_RAISE(BodyPtr left, SimpleBody());
   while (true) {
     ast::SetOperation operation{.at = Peek().at};
@@ -99,8 +100,19 @@ Result<BodyPtr> Parser::SetBody(int least_precedence) {
     Take();
     operation.all = AcceptWord("ALL");
     if (!operation.all) AcceptWord("DISTINCT");
-    operation.left = std::move(left);
-    ASSIGN_OR_RAISE(operation.right, SetBody(precedence));
+    ASSIGN_OR_RAISE(BodyPtr right, SetBody(precedence));
+    auto* chain = std::get_if<ast::SetOperation>(&left->node);
+    if (chain != nullptr && chain->op == ast::SetOperation::Op::kUnion &&
+        operation.op == chain->op && operation.all == chain->all) {
+      if (chain->operands.size() >= kUnionMax) {
+        return InvalidAt(operation.at, "UNION has too many queries, limit=", kUnionMax);
+      }
+      chain->operands.push_back(std::move(right));
+      continue;
+    }
+    RETURN_NOT_OK(Raise());
+    operation.operands.push_back(std::move(left));
+    operation.operands.push_back(std::move(right));
     left = MakeBody(std::move(operation));
   }
 }
@@ -254,19 +266,26 @@ Status Parser::GroupingElement(ast::Select* select) {
 // --- FROM ---
 
 Result<RelationPtr> Parser::FromClause() {
+  const Subtree subtree(*this);
   ASSIGN_OR_RAISE(RelationPtr left, JoinedRelation());
+  size_t joins = 0;
   while (PeekSymbol(",")) {
     RelationPtr join = MakeRelation(Relation::Kind::kJoin, Take().at);
     join->join = ast::JoinKind::kCross;
     join->left = std::move(left);
     ASSIGN_OR_RAISE(join->right, JoinedRelation());
+    RETURN_NOT_OK(Raise());
+    if (++joins >= kJoinsMax)
+      return InvalidAt(join->at, "FROM has too many tables, limit=", kJoinsMax);
     left = std::move(join);
   }
   return left;
 }
 
 Result<RelationPtr> Parser::JoinedRelation() {
+  const Subtree subtree(*this);
   ASSIGN_OR_RAISE(RelationPtr left, PrimaryRelation());
+  size_t joins = 0;
   while (true) {
     RelationPtr join = MakeRelation(Relation::Kind::kJoin, Peek().at);
     ASSIGN_OR_RAISE(const bool found, JoinType(join.get()));
@@ -274,6 +293,9 @@ Result<RelationPtr> Parser::JoinedRelation() {
     join->left = std::move(left);
     ASSIGN_OR_RAISE(join->right, PrimaryRelation());
     RETURN_NOT_OK(JoinCondition(join.get()));
+    RETURN_NOT_OK(Raise());
+    if (++joins >= kJoinsMax)
+      return InvalidAt(join->at, "FROM has too many tables, limit=", kJoinsMax);
     left = std::move(join);
   }
 }

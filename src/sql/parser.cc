@@ -25,11 +25,11 @@ std::string Describe(const Token& token) {
     case TokenKind::kEnd:
       return "the end";
     case TokenKind::kString:
-      return "'" + token.text + "'";
+      return "'" + Shown(token.text) + "'";
     case TokenKind::kQuoted:
-      return "`" + token.text + "`";
+      return "`" + Shown(token.text) + "`";
     default:
-      return token.text;
+      return Shown(token.text);
   }
 }
 
@@ -52,7 +52,11 @@ Result<ast::QueryPtr> ParseQuery(std::string_view text) {
 }
 
 Status Parser::ExpectEnd() {
-  AcceptSymbol(";");
+  bool ended = false;
+  while (AcceptSymbol(";")) ended = true;
+  if (ended && Peek().kind != TokenKind::kEnd) {
+    return InvalidAt(Peek().at, "one statement at a time: another one starts after the semicolon");
+  }
   return Peek().kind == TokenKind::kEnd ? Status::OK() : Unexpected("the end of the statement");
 }
 
@@ -100,6 +104,17 @@ Status Parser::CheckDepth() const {
              : InvalidAt(Peek().at, "statement is nested too deep, limit=", kDepthMax);
 }
 
+Status Parser::Raise() {
+  return ++tallest_ <= kDepthMax
+             ? Status::OK()
+             : InvalidAt(Peek().at, "statement is nested too deep, limit=", kDepthMax);
+}
+
+Result<ast::ExprPtr> Parser::Raised(ast::ExprPtr top) {
+  RETURN_NOT_OK(Raise());
+  return top;
+}
+
 bool Parser::PeekIdentifier(size_t ahead) const {
   const Token& token = Peek(ahead);
   return token.kind == TokenKind::kQuoted ||
@@ -144,7 +159,8 @@ Result<int32_t> Parser::IntegerLiteral(std::string_view what) {
   int32_t value = 0;
   const auto [end, error] =
       std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-  if (error != std::errc()) return InvalidAt(token.at, "number is too large, number=", token.text);
+  if (error != std::errc())
+    return InvalidAt(token.at, "number is too large, number=", Shown(token.text));
   return value;
 }
 
@@ -288,7 +304,7 @@ Result<SqlType> Parser::TypeShape() {
   if (name == "MULTISET" || name == "RAW" || name == "INTERVAL" || name == "VARIANT") {
     return NotCovered(word.at, "type " + name);
   }
-  return InvalidAt(word.at, "unknown type, name=", word.text);
+  return InvalidAt(word.at, "unknown type, name=", Shown(word.text));
 }
 
 }  // namespace sluice::sql

@@ -1,7 +1,9 @@
 #pragma once
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sql/parser.h"
@@ -9,7 +11,8 @@
 namespace sluice::sql {
 
 /// Recursive descent over the tokens of one statement. Expressions climb by precedence
-/// (parse_expression.cc), queries are in parse_query.cc, statements in parse_statement.cc.
+/// (parse_expression.cc), calls are in parse_call.cc, queries in parse_query.cc, CREATE, ALTER and
+/// DROP in parse_definition.cc, other statements in parse_statement.cc.
 class Parser {
  public:
   Parser(std::string_view text, std::vector<Token> tokens)
@@ -21,13 +24,28 @@ class Parser {
   Status ExpectEnd();
 
  private:
-  static constexpr int kDepthMax =
-      400;  // Nesting of expressions and queries; keeps the stack bounded.
+  /// Nesting of expressions and queries, and height of the tree: keeps every walk's stack bounded,
+  /// and the engine's planning, which grows with the cube of an expression's depth, near a second.
+  static constexpr int kDepthMax = 200;
+  /// Queries that one UNION joins.
+  static constexpr size_t kUnionMax = 1000;
+  /// Tables of one FROM; the engine's search for their order grows with the cube and worse.
+  static constexpr size_t kJoinsMax = 40;
+  /// Operands of one chain of AND, OR or ||.
+  static constexpr size_t kChainMax = 10000;
 
   struct Depth {
     explicit Depth(Parser& parser) : parser(parser) { ++parser.depth_; }
     ~Depth() { --parser.depth_; }
     Parser& parser;
+  };
+
+  /// What is parsed while it lives is a tree of its own: `tallest_` starts at 0.
+  struct Subtree {
+    explicit Subtree(Parser& parser) : parser(parser), around(std::exchange(parser.tallest_, 0)) {}
+    ~Subtree() { parser.tallest_ = std::max(around, parser.tallest_); }
+    Parser& parser;
+    int around;
   };
 
   // Tokens.
@@ -50,6 +68,9 @@ class Parser {
   Status Unexpected(std::string_view expected) const;
   Status NotCovered(Position at, std::string_view what) const;
   Status CheckDepth() const;
+  /// Put a node on top of the subtree.
+  Status Raise();
+  Result<ast::ExprPtr> Raised(ast::ExprPtr top);
 
   // Names and small things.
   bool PeekIdentifier(size_t ahead = 0) const;
@@ -80,6 +101,12 @@ class Parser {
   Result<ast::ExprPtr> Unary();
   Result<ast::ExprPtr> Postfix();
   Result<ast::ExprPtr> Primary();
+  Result<ast::ExprPtr> Unparenthesized();
+  Result<ast::ExprPtr> Chain(Result<ast::ExprPtr> (Parser::*operand)(), bool (Parser::*at)() const,
+                             std::string_view name);
+  bool AtOr() const { return PeekWord("OR"); }
+  bool AtAnd() const { return PeekWord("AND"); }
+  bool AtConcatenation() const { return PeekSymbol("||"); }
   Result<ast::ExprPtr> Literal();
   Result<ast::ExprPtr> Parenthesized();
   Result<ast::ExprPtr> KeywordExpression(bool* matched);
@@ -145,6 +172,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t next_ = 0;
   int depth_ = 0;
+  int tallest_ = 0;  // Nodes above one another in what the innermost Subtree has parsed.
 };
 
 }  // namespace sluice::sql

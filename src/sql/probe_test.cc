@@ -10,14 +10,30 @@ namespace sluice::sql {
 
 namespace {
 
-// Flink's results for some 500 expressions, from the file that SLUICE_FLINK_PROBES names. It prints
-// what differs; the test holds the number of agreements, so that it can only grow.
+// Flink's results for some 500 expressions, from the file that SLUICE_FLINK_PROBES names or
+// reference/flink-probes.tsv of the folder SLUICE_EXTRA_INPUTS. Each must agree, or be refused with
+// an error, or stand in kKnown with the reason why another answer is right: never differ silently.
 struct Probe {
   std::string id;
   std::string expr;
   std::string type;
   std::string value;
   std::string note;
+};
+
+struct KnownDifference {
+  std::string_view id;
+  std::string_view reason;
+};
+constexpr KnownDifference kKnown[] = {
+    {"p69", "Flink's constant folding divides FLOATs in another precision than its columns"},
+    {"p70", "Flink's constant folding divides FLOATs in another precision than its columns"},
+    {"p116", "Flink's TIME holds no fraction whatever its precision says; ours does"},
+    {"p169", "Flink cuts its folded constant to CHAR(6); a column gives STRASSE, as ours"},
+    {"p331", "Flink's folded constant gives -1 for NULL; a column gives NULL"},
+    {"p332", "the same row, shown in another form"},
+    {"p358", "the last digit of a standard deviation"},
+    {"p376", "LISTAGG promises no order"},
 };
 
 std::vector<std::string> Split(const std::string& line, const std::string& separator) {
@@ -91,9 +107,15 @@ std::string Sorted(const std::string& rows) {
 class ProbeTest : public testing::Test {
  protected:
   void SetUp() override {
-    const char* path = std::getenv("SLUICE_FLINK_PROBES");
-    if (path == nullptr || *path == '\0') GTEST_SKIP() << "SLUICE_FLINK_PROBES is not set";
+    const char* named = std::getenv("SLUICE_FLINK_PROBES");
+    const char* folder = std::getenv("SLUICE_EXTRA_INPUTS");
+    std::string path = named == nullptr ? "" : named;
+    if (path.empty() && folder != nullptr && *folder != '\0')
+      path = std::string(folder) + "/reference/flink-probes.tsv";
     std::ifstream file(path);
+    if (!file.good() && path != (named == nullptr ? "" : named)) path.clear();
+    if (path.empty())
+      GTEST_SKIP() << "neither SLUICE_FLINK_PROBES nor SLUICE_EXTRA_INPUTS has probes";
     ASSERT_TRUE(file.good()) << path;
     for (std::string line; std::getline(file, line);) {
       if (line.starts_with("#") || line.starts_with("id\t")) continue;
@@ -128,7 +150,8 @@ TEST_F(ProbeTest, AgreesWithFlink) {
   int agree_refused = 0;
   int lenient = 0;
   int skipped = 0;
-  int differ = 0;
+  int refused = 0;
+  int known = 0;
   for (const Probe& probe : probes_) {
     const bool doubtful = probe.note.find("artefact") != std::string::npos ||
                           probe.note.find("bug") != std::string::npos ||
@@ -159,17 +182,26 @@ TEST_F(ProbeTest, AgreesWithFlink) {
       ++agree;
       continue;
     }
-    ++differ;
-    std::cout << probe.id << "  " << probe.expr.substr(0, 110) << "\n    flink " << probe.type
-              << " = " << probe.value.substr(0, 150) << "\n    ours  "
-              << (answer.ok() ? types + " = " + rows.substr(0, 150)
-                              : "error " + answer.status().message().substr(0, 150))
-              << "\n";
+    const std::string what = probe.id + "  " + probe.expr.substr(0, 110) + "\n    flink " +
+                             probe.type + " = " + probe.value.substr(0, 150) + "\n    ours  " +
+                             (answer.ok() ? types + " = " + rows.substr(0, 150)
+                                          : "error " + answer.status().message().substr(0, 150));
+    std::cout << what << "\n";
+    const auto* reason = std::ranges::find(kKnown, probe.id, &KnownDifference::id);
+    if (!answer.ok()) {
+      ++refused;
+      EXPECT_NE(CodeOf(answer.status()), ErrorCode::kUnknownServer) << what;
+    } else if (reason != std::end(kKnown)) {
+      ++known;
+      std::cout << "    because " << reason->reason << "\n";
+    } else {
+      ADD_FAILURE() << "a silent difference: " << what;
+    }
   }
   std::cout << "probes: agree=" << agree << " both_refuse=" << agree_refused
-            << " we_accept_more=" << lenient << " differ=" << differ
-            << " not_comparable=" << skipped << "\n";
-  EXPECT_GE(agree, 390);
+            << " we_refuse=" << refused << " known_differences=" << known
+            << " we_accept_more=" << lenient << " not_comparable=" << skipped << "\n";
+  EXPECT_GE(agree, 395);
 }
 
 }  // namespace

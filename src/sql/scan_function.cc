@@ -81,7 +81,7 @@ void Init(duckdb::InitInfo info) noexcept {
   Result<std::unique_ptr<ScanSource>> source =
       bound.binding->view->Open(std::move(positions), bound.binding->predicates);
   if (!source.ok()) {
-    api.init_set_error(info, source.status().message().c_str());
+    api.init_set_error(info, duckdb::MarkError(source.status()).c_str());
     return;
   }
   state->source = std::move(source).ValueUnsafe();
@@ -135,7 +135,7 @@ void Produce(duckdb::FunctionInfo info, duckdb::DataChunk output) noexcept {
   auto& state = *static_cast<ScanState*>(duckdb::Loaded().function_get_init_data(info));
   auto& local = *static_cast<ScanLocal*>(duckdb::Loaded().function_get_local_init_data(info));
   const Status status = Emit(state, local, output);
-  if (!status.ok()) duckdb::Loaded().function_set_error(info, status.message().c_str());
+  if (!status.ok()) duckdb::Loaded().function_set_error(info, duckdb::MarkError(status).c_str());
 }
 
 }  // namespace
