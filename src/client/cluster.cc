@@ -34,6 +34,10 @@ bool IsRetriable(const Status& status) {
   }
 }
 
+bool IsRetriableRead(const Status& status) {
+  return IsRetriable(status) && CodeOf(status) != ErrorCode::kCorruptRecord;
+}
+
 bool NeedsNewMetadata(const Status& status) {
   switch (CodeOf(status)) {
     case ErrorCode::kNetwork:

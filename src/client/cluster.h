@@ -28,6 +28,8 @@ using PartitionMetaPtr = std::shared_ptr<const PartitionMeta>;
 /// May a call with this result be tried again? And does the metadata have to be learned anew
 /// before?
 bool IsRetriable(const Status& status);
+/// The same for reads of what a server has stored: bytes that break their format do not get better.
+bool IsRetriableRead(const Status& status);
 bool NeedsNewMetadata(const Status& status);
 
 /// Metadata of a cluster, cached, and the way to the server that answers a call.

@@ -56,7 +56,8 @@ io::Task<Result<std::string>> FakeCluster::Send(io::Loop& loop, io::Call call) {
   Result<std::string> reply = refusal;
   if (what != Fault::kRefuse) reply = Answer(call);
   if (what == Fault::kLoseReply) reply = Error(ErrorCode::kNetwork, "reply lost by the test");
-  co_await io::Sleep(loop, std::chrono::milliseconds(random_.Below(delay_max.count() + 1)));
+  if (!at_once)
+    co_await io::Sleep(loop, std::chrono::milliseconds(random_.Below(delay_max.count() + 1)));
   co_return reply;
 }
 

@@ -51,6 +51,8 @@ class FakeCluster : public io::Transport {
   std::function<Fault(wire::ApiKey)> fault = [](wire::ApiKey) { return Fault::kNone; };
   Status refusal = Error(ErrorCode::kStorage, "refused by the test");
   std::chrono::milliseconds delay_max{20};
+  /// Answer within the call, as a server of the same process may.
+  bool at_once = false;
 
   io::Task<Result<std::string>> Send(io::Loop& loop, io::Call call) override;
   void Close() override {}

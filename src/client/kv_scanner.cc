@@ -41,7 +41,7 @@ struct KvScanner::State {
       const bool again =
           CodeOf(status) == ErrorCode::kTooManyScanners
               ? attempt + 1 < kOpenAttempts
-              : IsRetriable(status) && attempt + 1 < self->cluster->options().attempts;
+              : IsRetriableRead(status) && attempt + 1 < self->cluster->options().attempts;
       if (!again) co_return status;
       if (NeedsNewMetadata(status)) self->cluster->ForgetLeaders(self->table->info.path);
       co_await io::Sleep(self->loop, self->cluster->BackoffOf(attempt));
@@ -115,7 +115,8 @@ namespace {
 
 /// The last rows of a run of log batches.
 io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LastLogRows(
-    io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, std::string records, int32_t limit) {
+    io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, types::BucketId bucket,
+    std::string records, int32_t limit) {
   const types::Schema& latest = table->info.descriptor.schema;
   std::vector<std::shared_ptr<arrow::RecordBatch>> parts;
   for (wire::LogBatchIterator batches(records);;) {
@@ -128,8 +129,12 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LastLogRows(
                                                                      batch->header().schema_id));
       schema = *older;
     }
-    CO_ASSIGN_OR_RETURN(const auto rows, wire::DecodeRows(*batch, schema.ToArrow()));
-    CO_ASSIGN_OR_RETURN(auto adapted, AdaptRows(*rows, schema, latest));
+    const auto rows = wire::DecodeRows(*batch, schema.ToArrow());
+    if (!rows.ok()) {
+      co_return rows.status().WithMessage(rows.status().message(), " table=", table->info.path, " ",
+                                          bucket, " offset=", batch->header().base_offset);
+    }
+    CO_ASSIGN_OR_RETURN(auto adapted, AdaptRows(**rows, schema, latest));
     parts.push_back(std::move(adapted));
   }
   CO_ASSIGN_OR_RETURN(const auto all, Concatenate(std::move(parts), latest.ToArrow()));
@@ -156,7 +161,7 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LimitScan(io::Loop& loop, 
   if (reply.error_code() != 0)
     co_return wire::FromProtocolError(reply.error_code(), reply.error_message());
   if (reply.is_log_table())
-    co_return co_await LastLogRows(loop, cluster, table, reply.records(), limit);
+    co_return co_await LastLogRows(loop, cluster, table, bucket, reply.records(), limit);
   if (reply.records().empty())
     co_return arrow::RecordBatch::MakeEmpty(table->info.descriptor.schema.ToArrow());
   CO_ASSIGN_OR_RETURN(auto values, wire::ParseValueBatch(reply.records()));

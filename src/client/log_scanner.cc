@@ -27,6 +27,14 @@ types::Schema Cut(const types::Schema& schema, const std::vector<int>& positions
 }  // namespace
 
 struct LogScanner::State : std::enable_shared_from_this<State> {
+  /// What could be decoded of a bucket's part of a reply.
+  struct Decoded {
+    Decoded() = default;
+    Decoded(Status failed) : status(std::move(failed)) {}  // A pool that refuses the work.
+    std::vector<ScanBatch> batches;
+    int64_t next_offset = -1;  // Behind them; with an error, of the batch that has it. -1 = none.
+    Status status;
+  };
   struct Subscription {
     int64_t position = 0;      // Next offset for the caller.
     int64_t fetch_offset = 0;  // Next offset to ask for.
@@ -36,6 +44,21 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     bool paused = false;  // Waits before it is asked for again.
     int retries = 0;
     std::deque<ScanBatch> ready;
+
+    void Take(const wire::FetchedBucket& entry, Decoded* decoded) {
+      for (ScanBatch& batch : decoded->batches) {
+        batch.high_watermark = entry.high_watermark;
+        ready.push_back(std::move(batch));
+      }
+      if (decoded->next_offset >= 0) fetch_offset = decoded->next_offset;
+      high_watermark = entry.high_watermark;
+      if (decoded->status.ok()) {
+        retries = 0;
+        if (entry.filtered_end_offset)
+          fetch_offset = std::max(fetch_offset, *entry.filtered_end_offset);
+      }
+      if (ready.empty()) position = fetch_offset;
+    }
   };
   struct Asked {
     types::BucketId bucket;
@@ -56,7 +79,7 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   std::map<types::BucketId, Subscription> subscriptions;
   uint64_t next_generation = 1;
   std::optional<io::Completion<bool>> waiting;
-  Status failure;  // Final error of a bucket, given to the next Poll.
+  Status failure;  // Final error of a bucket, for the first Poll that has no rows to give.
 
   void Wake() {
     if (!waiting) return;
@@ -112,9 +135,9 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   void Retry(const Asked& asked, const Status& why) {
     Subscription* subscription = Find(asked);
     if (subscription == nullptr) return;
-    if (!IsRetriable(why)) {
+    if (!IsRetriableRead(why)) {
       failure = why.WithMessage(why.message(), " table=", table->info.path, " ", asked.bucket,
-                                " offset=", asked.offset);
+                                " offset=", subscription->fetch_offset);
       subscription->paused = false;
       return;
     }
@@ -208,29 +231,15 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
       if (work.schemas.contains(schema_id)) continue;
       CO_ASSIGN_OR_RETURN(work.schemas[schema_id], co_await SchemaOf(self, schema_id));
     }
-    Result<std::vector<ScanBatch>> decoded = std::vector<ScanBatch>();
+    Decoded decoded;
     if (self->options.decode_pool != nullptr) {
       const auto decode = [self, &work] { return DecodeAll(*self, work); };
       decoded = co_await self->options.decode_pool->Run(self->loop, decode);
     } else {
       decoded = DecodeAll(*self, work);
     }
-    CO_RETURN_NOT_OK(decoded.status());
-    Subscription* subscription = self->Find(asked);
-    if (subscription == nullptr) co_return Status::OK();
-    for (ScanBatch& batch : *decoded) {
-      batch.high_watermark = entry->high_watermark;
-      subscription->ready.push_back(std::move(batch));
-    }
-    if (!work.batches.empty())
-      subscription->fetch_offset = work.batches.back().header().next_offset();
-    subscription->retries = 0;
-    subscription->high_watermark = entry->high_watermark;
-    if (entry->filtered_end_offset)
-      subscription->fetch_offset =
-          std::max(subscription->fetch_offset, *entry->filtered_end_offset);
-    if (subscription->ready.empty()) subscription->position = subscription->fetch_offset;
-    co_return Status::OK();
+    if (Subscription* subscription = self->Find(asked)) subscription->Take(*entry, &decoded);
+    co_return decoded.status;
   }
 
   /// Batches of one bucket to decode, and what it takes. Views the reply.
@@ -241,17 +250,24 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     std::map<int16_t, types::Schema> schemas;
   };
 
-  /// All batches that have rows from the offset asked for on. Reads only what never changes of
-  /// `self`.
-  static Result<std::vector<ScanBatch>> DecodeAll(const State& self, const Work& work) {
-    std::vector<ScanBatch> all;
+  /// All batches that have rows from the offset asked for on, up to one that cannot be decoded.
+  /// Reads only what never changes of `self`.
+  static Decoded DecodeAll(const State& self, const Work& work) {
+    Decoded all;
     for (const wire::LogBatchView& batch : work.batches) {
       const wire::LogBatchHeader& header = batch.header();
       const int64_t skipped =
           std::clamp<int64_t>(work.asked.offset - header.base_offset, 0, header.record_count);
-      if (header.record_count == skipped) continue;
-      ASSIGN_OR_RAISE(ScanBatch out, Decode(self, work, batch, skipped));
-      all.push_back(std::move(out));
+      if (header.record_count > skipped) {
+        auto out = Decode(self, work, batch, skipped);
+        if (!out.ok()) {
+          all.status = out.status();
+          all.next_offset = header.base_offset + skipped;
+          return all;
+        }
+        all.batches.push_back(*std::move(out));
+      }
+      all.next_offset = header.next_offset();
     }
     return all;
   }
@@ -299,8 +315,11 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
                                                          std::chrono::milliseconds timeout) {
     const auto end = self->loop.clock().Monotonic() + timeout;
     for (;;) {
-      if (!self->failure.ok()) co_return std::exchange(self->failure, Status::OK());
       std::vector<ScanBatch> ready = self->TakeReady();
+      if (!self->failure.ok()) {
+        if (!ready.empty()) co_return ready;  // Rows in front of the error come first.
+        co_return std::exchange(self->failure, Status::OK());
+      }
       // Wait before the fetches start: a server in this process may answer within StartFetches.
       const io::Completion<bool> woken(self->loop);
       self->waiting = woken;

@@ -51,7 +51,9 @@ class LogScanner {
   void Unsubscribe(types::BucketId bucket);
 
   /// Return what has arrived, or wait up to `timeout` for something; empty when nothing came.
-  /// Errors: kLogOffsetOutOfRange and other final errors of a bucket, which stays subscribed.
+  /// Errors: kLogOffsetOutOfRange, kCorruptRecord for a batch that cannot be decoded, and other
+  /// final errors of a bucket, which stays subscribed. They name table, bucket and offset, and come
+  /// at once, after the rows in front of them.
   io::Task<Result<std::vector<ScanBatch>>> Poll(std::chrono::milliseconds timeout);
 
   /// Next offset to be returned; moves over batches without rows too. nullopt = not subscribed.

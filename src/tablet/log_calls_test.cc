@@ -1,3 +1,5 @@
+#include "base/testing.h"
+#include "tablet/slice_projection.h"
 #include "tablet/testing_internal.h"
 #include "wire/projection.h"
 
@@ -218,6 +220,34 @@ TEST_F(LogCallsTest, ProjectionSendsTheChosenColumns) {
     }
   }
   EXPECT_EQ(next, 2003);
+}
+
+// Produce refuses such a batch today; one that was stored before must not take its neighbours with
+// it, nor the server.
+TEST_F(LogCallsTest, ProjectionStopsInFrontOfADamagedBatch) {
+  const std::string good = LogBatch(SomeRows(0, 10));
+  std::string bad = good;
+  bad[wire::kLogBatchHeaderBytes] = 0;  // No Arrow message begins so.
+  const TempDir folder;
+  ASSERT_OK_AND_ASSIGN(std::shared_ptr<io::File> file,
+                       io::LocalFileSystem().Open(io::JoinPath(folder.path(), "segment"),
+                                                  io::FileSystem::Mode::kCreateNew));
+  ASSERT_OK(file->Append(good + bad + good));
+  ASSERT_OK_AND_ASSIGN(const auto info, tables.ById(kLogTable));
+  ASSERT_OK_AND_ASSIGN(const auto table, TableContext::Make(info, tables));
+  const auto project = [&](size_t from) {
+    log::Log::Slice slice;
+    slice.size_bytes = 2 * good.size() + bad.size() - from;
+    slice.ranges = {{file, from, slice.size_bytes}};
+    return ProjectSlice(slice, *table, {0}, 1 << 20, /*may_wait=*/true);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto front, project(0));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, front->Flatten());
+  wire::LogBatchIterator batches(bytes);
+  ASSERT_OK_AND_ASSIGN(const auto first, batches.Next());
+  EXPECT_EQ(first->header().record_count, 10);
+  EXPECT_TRUE(batches.rest().empty());
+  EXPECT_CODE(ErrorCode::kCorruptRecord, project(good.size()));
 }
 
 TEST_F(LogCallsTest, ProjectionOutsideTheSchemaIsRefused) {

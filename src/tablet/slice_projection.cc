@@ -21,8 +21,13 @@ class Projection {
   Projection(const TableContext& table, const std::vector<int32_t>& positions, bool may_wait)
       : table_(table), positions_(positions), may_wait_(may_wait) {}
 
-  // Add the projected batch at `position_bytes`; returns the batch's size in the file.
-  Result<uint64_t> AddBatch(const io::Payload::FileRange& range, uint64_t position_bytes) {
+  struct Cut {
+    uint64_t size_bytes;  // Of the batch in the file.
+    wire::ProjectedBatch projected;
+  };
+
+  // Project the batch at `position_bytes`, which adds nothing yet.
+  Result<Cut> CutBatch(const io::Payload::FileRange& range, uint64_t position_bytes) {
     const uint64_t room = range.position_bytes + range.size_bytes - position_bytes;
     ASSIGN_OR_RAISE(std::string front,
                     Read(*range.file, position_bytes, std::min(room, kFrontBytes)));
@@ -38,11 +43,19 @@ class Projection {
     if (header.size_bytes() > room)
       return Corrupt("log batch ends early file=", range.file->path());
     ASSIGN_OR_RAISE(const wire::BatchProjector* projector, ProjectorOf(header.schema_id));
-    ASSIGN_OR_RAISE(auto projected, projector->Project(front));
-    memory_ += projected.head;
-    for (const auto& part : projected.ranges)
+    auto projected = projector->Project(front);
+    if (!projected.ok()) {
+      return projected.status().WithMessage(projected.status().message(),
+                                            " base_offset=", header.base_offset);
+    }
+    return Cut{header.size_bytes(), *std::move(projected)};
+  }
+
+  Status Add(const io::Payload::FileRange& range, uint64_t position_bytes, const Cut& cut) {
+    memory_ += cut.projected.head;
+    for (const auto& part : cut.projected.ranges)
       ARROW_RETURN_NOT_OK(AddRange(range, position_bytes, part));
-    return header.size_bytes();
+    return Status::OK();
   }
 
   uint64_t size_bytes() const { return out_.size_bytes() + memory_.size(); }
@@ -111,10 +124,14 @@ Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice,
     const uint64_t end = range.position_bytes + range.size_bytes;
     for (uint64_t at = range.position_bytes; at < end;) {
       if (projection.size_bytes() >= bytes_max) return projection.Finish();
-      const auto size = projection.AddBatch(range, at);
-      if (size.status().IsCancelled()) return std::nullopt;
-      ARROW_RETURN_NOT_OK(size.status());
-      at += *size;
+      const auto cut = projection.CutBatch(range, at);
+      // What is in front of a damaged batch goes out; the fetch that begins with it gets the error.
+      if (CodeOf(cut.status()) == ErrorCode::kCorruptRecord && projection.size_bytes() > 0)
+        return projection.Finish();
+      const Status added = cut.ok() ? projection.Add(range, at, *cut) : cut.status();
+      if (added.IsCancelled()) return std::nullopt;
+      ARROW_RETURN_NOT_OK(added);
+      at += cut->size_bytes;
     }
   }
   return projection.Finish();

@@ -13,7 +13,8 @@ namespace sluice::tablet {
 /// `bytes_max` of result (one batch at least). Large column ranges stay in the file.
 ///
 /// With `may_wait` false only what the page cache holds is read; nullopt when that is not enough.
-/// Errors: kInvalidColumnProjection; kCorruptRecord; kSchemaNotExist.
+/// Errors: kInvalidColumnProjection; kSchemaNotExist; kCorruptRecord for a first batch that is
+/// damaged: in front of a later one the result ends.
 /// Threads: any.
 Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice,
                                                 const TableContext& table,

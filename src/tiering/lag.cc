@@ -31,7 +31,10 @@ Result<int64_t> LagMeter::OldestTime(const types::TablePath& path, const BucketL
   const auto known = oldest_.find(lag.bucket);
   if (known != oldest_.end() && known->second.offset == lag.lake_offset)
     return known->second.commit_ms;
-  ASSIGN_OR_RAISE(const int64_t commit_ms, link_.CommitTimeAt(path, lag.bucket, lag.lake_offset));
+  const auto found = link_.CommitTimeAt(path, lag.bucket, lag.lake_offset);
+  // A damaged batch does not tell its age; the table's rounds tell what is wrong with it.
+  if (CodeOf(found.status()) == ErrorCode::kCorruptRecord) return -1;
+  ASSIGN_OR_RAISE(const int64_t commit_ms, found);
   if (commit_ms >= 0) oldest_.insert_or_assign(lag.bucket, Oldest{lag.lake_offset, commit_ms});
   return commit_ms;
 }

@@ -66,6 +66,7 @@ class MemoryCluster : public ClusterLink {
     int64_t base_offset;
     int64_t timestamp_ms;
     std::vector<LogRow> rows;  // None: an empty batch, which takes one offset.
+    bool damaged = false;      // It cannot be decoded.
     int64_t next_offset() const {
       return base_offset + std::max<int64_t>(1, static_cast<int64_t>(rows.size()));
     }
@@ -84,7 +85,13 @@ class MemoryCluster : public ClusterLink {
               int64_t timestamp_ms = 1000) {
     const std::lock_guard lock(mutex_);
     Log& log = logs_[{tables_.at(path).table_id, std::nullopt, bucket}];
-    log.push_back({log.empty() ? 0 : log.back().next_offset(), timestamp_ms, std::move(rows)});
+    log.push_back(
+        {log.empty() ? 0 : log.back().next_offset(), timestamp_ms, std::move(rows), false});
+  }
+  /// Make the last batch of the log one that no reader can decode, or heal it.
+  void DamageLast(const types::TablePath& path, int32_t bucket, bool damaged = true) {
+    const std::lock_guard lock(mutex_);
+    logs_[{tables_.at(path).table_id, std::nullopt, bucket}].back().damaged = damaged;
   }
   /// Let a service take the table.
   void Queue(const types::TablePath& path) {
@@ -190,23 +197,33 @@ class MemoryCluster : public ClusterLink {
                                              int64_t offset) override {
     const std::lock_guard lock(mutex_);
     RETURN_NOT_OK(Check("OpenLog"));
-    return std::make_unique<Reader>(tables_.at(path).descriptor.schema, bucket, logs_[bucket],
+    return std::make_unique<Reader>(path, tables_.at(path).descriptor.schema, bucket, logs_[bucket],
                                     offset);
   }
-  Result<int64_t> CommitTimeAt(const types::TablePath&, types::BucketId bucket,
+  Result<int64_t> CommitTimeAt(const types::TablePath& path, types::BucketId bucket,
                                int64_t offset) override {
     const std::lock_guard lock(mutex_);
     for (const Batch& batch : logs_[bucket]) {
+      if (batch.next_offset() > offset && batch.damaged) return Damaged(path, bucket, batch);
       if (batch.next_offset() > offset && !batch.rows.empty()) return batch.timestamp_ms;
     }
     return -1;
   }
 
  private:
+  // As the log scanner says it.
+  static Status Damaged(const types::TablePath& path, const types::BucketId& bucket,
+                        const Batch& batch) {
+    return Corrupt("log batch rows are malformed table=", path, " ", bucket,
+                   " offset=", batch.base_offset);
+  }
+
   class Reader : public BucketLog {
    public:
-    Reader(types::Schema schema, types::BucketId bucket, Log log, int64_t offset)
-        : schema_(std::move(schema)),
+    Reader(types::TablePath path, types::Schema schema, types::BucketId bucket, Log log,
+           int64_t offset)
+        : path_(std::move(path)),
+          schema_(std::move(schema)),
           arrow_schema_(schema_.ToArrow()),
           bucket_(bucket),
           log_(std::move(log)),
@@ -215,6 +232,10 @@ class MemoryCluster : public ClusterLink {
       std::vector<client::ScanBatch> batches;
       for (const Batch& batch : log_) {
         if (batch.next_offset() <= position_) continue;
+        if (batch.damaged) {
+          if (!batches.empty()) break;
+          return Damaged(path_, bucket_, batch);
+        }
         position_ = batch.next_offset();
         if (batch.rows.empty()) break;
         client::ScanBatch out;
@@ -234,6 +255,7 @@ class MemoryCluster : public ClusterLink {
     const std::shared_ptr<arrow::Schema>& schema() const override { return arrow_schema_; }
 
    private:
+    const types::TablePath path_;
     const types::Schema schema_;
     const std::shared_ptr<arrow::Schema> arrow_schema_;
     const types::BucketId bucket_;

@@ -102,6 +102,43 @@ TEST_F(TieringServiceTest, FailingTableShowsItsReasonAndHoldsUpNobody) {
   EXPECT_GT(WarningCount(), warnings);
 }
 
+// The log keeps a batch that nobody can decode: its table stands there until the batch is gone.
+TEST_F(TieringServiceTest, ADamagedBatchHoldsItsTableAndNoOther) {
+  const auto bad = Make(1, "bad");
+  const auto good = Make(2, "good");
+  for (const auto& path : {bad, good}) {
+    cluster_->Append(path, 0, {{wire::ChangeType::kAppendOnly, 1, "a"}});
+    cluster_->Append(path, 0, {{wire::ChangeType::kAppendOnly, 2, "b"}});
+  }
+  cluster_->DamageLast(bad, 0);
+  cluster_->Queue(bad);
+  cluster_->Queue(good);
+  Start();
+  ASSERT_TRUE(Await(good, [](const TableState& s) { return s.records_tiered == 2; }));
+  ASSERT_TRUE(Await(bad, [](const TableState& s) {
+    return s.state == State::kFailed && s.lag_rows == 2 &&
+           s.reason.find("table=" + s.path.ToString() + " table_id=1 bucket=0 offset=1") !=
+               std::string::npos;
+  }));
+  EXPECT_TRUE(lake_.Read(bad).empty());
+  cluster_->DamageLast(bad, 0, /*damaged=*/false);
+  cluster_->Queue(bad);
+  ASSERT_TRUE(Await(bad, [](const TableState& s) {
+    return s.state == State::kTiered && s.records_tiered == 2 && s.reason.empty();
+  }));
+  service_->Stop();
+}
+
+// Also when the batch is the first that the lake lacks, whose age the lag would be.
+TEST_F(TieringServiceTest, LagIsShownInFrontOfADamagedBatch) {
+  const auto path = Make(1, "events");
+  cluster_->Append(path, 0, {{wire::ChangeType::kAppendOnly, 1, "a"}});
+  cluster_->DamageLast(path, 0);
+  Start();
+  EXPECT_TRUE(Await(path, [](const TableState& s) { return s.lag_rows == 1; }));
+  service_->Stop();
+}
+
 TEST_F(TieringServiceTest, ReportsOutliveACoordinatorThatDoesNotAnswer) {
   const auto path = Make(1, "events");
   cluster_->Append(path, 0, {{wire::ChangeType::kAppendOnly, 1, "a"}});

@@ -128,6 +128,8 @@ Result<ArrowMessage> ParseArrowHead(std::string_view head) {
   if (batch.Has(3)) {
     ASSIGN_OR_RAISE(const auto compression, batch.Table(3, "BodyCompression"));
     ASSIGN_OR_RAISE(message.codec, compression.Scalar<int8_t>(0, 0));
+    ASSIGN_OR_RAISE(const auto method, compression.Scalar<int8_t>(1, 0));
+    if (method != 0) return BadMetadata("compression method");  // 0 = each buffer by itself.
   }
   ARROW_RETURN_NOT_OK(CheckMessage(message));
   return message;

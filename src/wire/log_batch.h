@@ -118,9 +118,11 @@ std::string BuildEmptyLogBatch(const LogBatchOptions& options, bool append_only)
 Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(
     const LogBatchView& batch, const std::shared_ptr<arrow::Schema>& schema);
 
-/// Check, without decoding, that the Arrow body of a batch has the columns of `schema` and the row
-/// count of the header, and no NULL at the top level of a column that does not allow it. Errors:
-/// kCorruptRecord for the shape; kInvalidTable, naming the column, for a NULL.
+/// Check, without unpacking, that the Arrow body of a batch has the columns of `schema` and the row
+/// count of the header, each buffer in its place, large enough and in a whole frame, and no NULL at
+/// the top level of a column that does not allow it. What DecodeRows can still refuse afterwards is
+/// damage inside a compressed block and values that contradict each other. Errors: kCorruptRecord
+/// for the shape; kInvalidTable, naming the column, for a NULL.
 Status CheckRows(const LogBatchView& batch, const arrow::Schema& schema);
 
 /// The same batch with magic 0 (statistics dropped, CRC anew), for readers that know no other

@@ -12,14 +12,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "wire/arrow_message_internal.h"
+#include "wire/column_check_internal.h"
 #include "wire/log_batch.h"
 #include "wire/log_batch_internal.h"
 
 namespace sluice::wire {
 namespace {
-
-// A batch may not claim to unpack to more: a lying length must not take the process's memory.
-constexpr int64_t kUnpackedBytesMax = int64_t{1} << 30;
 
 // Arrow's writer appends straight to our string.
 class StringOutput : public arrow::io::OutputStream {
@@ -51,37 +49,6 @@ Result<arrow::ipc::IpcWriteOptions> WriteOptions(const LogBatchOptions& options)
   return ipc;
 }
 
-// What Arrow's reader trusts: the number of nodes and buffers, and the unpacked sizes.
-Status CheckColumns(const internal::ArrowMessage& message, std::string_view body,
-                    const arrow::Schema& schema) {
-  size_t nodes = 0, buffers = 0;
-  for (const auto& field : schema.fields()) {
-    ASSIGN_OR_RAISE(const auto layout, internal::LayoutOf(*field->type()));
-    nodes += layout.nodes;
-    buffers += layout.buffers;
-  }
-  if (message.nodes.size() != nodes || message.buffers.size() != buffers) {
-    return Corrupt("log batch has other columns than its schema nodes=", message.nodes.size(),
-                   " buffers=", message.buffers.size());
-  }
-  if (message.body_bytes > static_cast<int64_t>(body.size())) {
-    return Corrupt("log batch ends inside its columns body_bytes=", message.body_bytes);
-  }
-  if (!message.codec) return Status::OK();
-  int64_t unpacked_bytes = 0;
-  for (const auto& buffer : message.buffers) {
-    if (buffer.size_bytes == 0) continue;
-    if (buffer.size_bytes < 8) return Corrupt("log batch has a compressed buffer without a length");
-    const auto unpacked = LoadLe<int64_t>(body.data() + buffer.offset_bytes);
-    // -1: stored raw.
-    if (unpacked < -1 || unpacked > kUnpackedBytesMax - unpacked_bytes) {
-      return Corrupt("log batch unpacks to too much unpacked_bytes=", unpacked);
-    }
-    unpacked_bytes += std::max<int64_t>(unpacked, 0);
-  }
-  return Status::OK();
-}
-
 struct Message {
   uint64_t head_bytes;
   internal::ArrowMessage metadata;
@@ -93,12 +60,21 @@ Result<Message> CheckedMessage(const LogBatchView& batch, const arrow::Schema& s
   ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(bytes));
   if (head_bytes > bytes.size()) return Corrupt("log batch ends inside its arrow metadata");
   ASSIGN_OR_RAISE(auto metadata, internal::ParseArrowHead(bytes.substr(0, head_bytes)));
-  ARROW_RETURN_NOT_OK(CheckColumns(metadata, bytes.substr(head_bytes), schema));
+  ARROW_RETURN_NOT_OK(internal::CheckColumns(metadata, bytes.substr(head_bytes), schema));
   if (metadata.row_count != batch.header().record_count) {
     return Corrupt("log batch has another row count than its header row_count=",
                    metadata.row_count);
   }
   return Message{head_bytes, std::move(metadata)};
+}
+
+// Arrow verifies parts of the metadata that we do not read.
+Status CheckFlatbuffer(std::string_view head) {
+  head.remove_prefix(internal::kArrowPrefixBytes);
+  const auto metadata = std::make_shared<arrow::Buffer>(head);
+  const auto opened = arrow::ipc::Message::Open(metadata, /*body=*/nullptr);
+  if (!opened.ok()) return Corrupt("arrow metadata is malformed: ", opened.status().message());
+  return Status::OK();
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(std::string_view head, std::string_view body,
@@ -156,6 +132,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(
 Status CheckRows(const LogBatchView& batch, const arrow::Schema& schema) {
   if (batch.header().record_count == 0) return Status::OK();
   ASSIGN_OR_RAISE(const auto message, CheckedMessage(batch, schema));
+  ARROW_RETURN_NOT_OK(CheckFlatbuffer(batch.body().substr(0, message.head_bytes)));
   size_t node = 0;
   for (const auto& field : schema.fields()) {
     if (!field->nullable() && message.metadata.nodes[node].null_count > 0) {
