@@ -5,8 +5,8 @@
 
 #include <charconv>
 
-#include "client/batch_sender_internal.h"
 #include "client/rows_internal.h"
+#include "client/write_buffers_internal.h"
 #include "wire/log_batch.h"
 
 namespace sluice::client {
@@ -32,60 +32,37 @@ int64_t SizeOf(const arrow::RecordBatch& rows) {
 
 }  // namespace
 
-struct AppendWriter::State : std::enable_shared_from_this<State> {
-  // Rows of a bucket that do not fill a batch yet.
-  struct Buffer {
-    std::vector<Rows> rows;
-    int64_t row_count = 0;
-    int64_t bytes = 0;
-  };
-  State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions o, RowRouter r)
-      : cluster(c),
-        table(t),
-        options(o),
+struct AppendWriter::State : WriteBuffers<std::vector<Rows>> {
+  State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions options, RowRouter r)
+      : WriteBuffers(options, std::make_shared<BatchSender>(loop, c, t, options, /*kv=*/false,
+                                                            std::vector<int32_t>())),
+        cluster(std::move(c)),
+        table(std::move(t)),
         router(std::move(r)),
-        batch_options(BatchOptionsOf(t->info)),
-        schema(t->info.descriptor.schema.ToArrow()),
-        sender(std::make_shared<BatchSender>(loop, std::move(c), std::move(t), std::move(o),
-                                             /*kv=*/false, std::vector<int32_t>())) {}
+        batch_options(BatchOptionsOf(table->info)),
+        schema(table->info.descriptor.schema.ToArrow()) {}
 
   ClusterPtr cluster;
   TableMetaPtr table;
-  WriterOptions options;
   RowRouter router;
   wire::LogBatchOptions batch_options;
   std::shared_ptr<arrow::Schema> schema;
-  std::shared_ptr<BatchSender> sender;
-  std::map<types::BucketId, Buffer> buffers;
   int32_t sticky_bucket = 0;  // Of rows without a bucket key, until a batch is full.
-  bool timer_runs = false;
 
-  Status Buffered(types::BucketId bucket, const Rows& rows) {
-    Buffer& buffer = buffers[bucket];
-    const int64_t bytes = SizeOf(*rows);
-    buffer.rows.push_back(rows);
-    buffer.row_count += rows->num_rows();
-    buffer.bytes += bytes;
-    sender->AddBuffered(rows->num_rows(), bytes);
-    const bool enough_rows = options.batch_rows > 0 && buffer.row_count >= options.batch_rows;
-    if (buffer.bytes < options.batch_bytes && !enough_rows) {
-      StartTimer();
-      return Status::OK();
-    }
-    if (!router.hashes()) sticky_bucket = (sticky_bucket + 1) % router.bucket_count();
-    return Cut(bucket, &buffer);
+  Status Put(types::BucketId bucket, const Rows& rows) {
+    RowsOf(bucket).push_back(rows);
+    ASSIGN_OR_RAISE(const bool full, Added(bucket, rows->num_rows(), SizeOf(*rows)));
+    if (full && !router.hashes()) sticky_bucket = (sticky_bucket + 1) % router.bucket_count();
+    return Status::OK();
   }
 
-  /// Make batches of all rows of a buffer.
-  Status Cut(types::BucketId bucket, Buffer* buffer) {
-    const Buffer taken = std::exchange(*buffer, {});
-    if (taken.row_count == 0) return Status::OK();
-    sender->AddBuffered(-taken.row_count, -taken.bytes);
-    ASSIGN_OR_RAISE(const Rows rows, Concatenate(taken.rows, schema));
-    const int64_t pieces =
-        std::max<int64_t>(1, (taken.bytes + options.batch_bytes - 1) / options.batch_bytes);
+ protected:
+  Status Cut(types::BucketId bucket, Buffer taken) override {
+    ASSIGN_OR_RAISE(const Rows rows, Concatenate(std::move(taken.rows), schema));
+    const int64_t batch_bytes = options().batch_bytes, batch_rows = options().batch_rows;
+    const int64_t pieces = std::max<int64_t>(1, (taken.bytes + batch_bytes - 1) / batch_bytes);
     int64_t piece_rows = (taken.row_count + pieces - 1) / pieces;
-    if (options.batch_rows > 0) piece_rows = std::min(piece_rows, options.batch_rows);
+    if (batch_rows > 0) piece_rows = std::min(piece_rows, batch_rows);
     for (int64_t from = 0; from < taken.row_count; from += piece_rows) {
       const Rows piece = rows->Slice(from, piece_rows);
       const auto build = [&](int64_t writer_id, int32_t sequence) {
@@ -94,27 +71,9 @@ struct AppendWriter::State : std::enable_shared_from_this<State> {
         with_writer.batch_sequence = sequence;
         return wire::BuildLogBatch(with_writer, *piece, {});
       };
-      RETURN_NOT_OK(sender->Add(bucket, piece->num_rows(), build));
+      RETURN_NOT_OK(sender()->Add(bucket, piece->num_rows(), build));
     }
-    sender->Pump();
     return Status::OK();
-  }
-
-  Status CutAll() {
-    for (auto& [bucket, buffer] : buffers) RETURN_NOT_OK(Cut(bucket, &buffer));
-    return Status::OK();
-  }
-
-  void StartTimer() {
-    if (timer_runs) return;
-    timer_runs = true;
-    sender->loop().After(options.linger, [weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (self == nullptr) return;
-      self->timer_runs = false;
-      const Status cut = self->CutAll();
-      if (!cut.ok()) self->sender->Fail(cut);
-    });
   }
 };
 
@@ -137,7 +96,7 @@ io::Task<Result<std::unique_ptr<AppendWriter>>> AppendWriter::Open(io::Loop& loo
   }
   CO_ASSIGN_OR_RETURN(RowRouter router, RowRouter::Make(table->info));
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options), std::move(router));
-  CO_RETURN_NOT_OK(co_await BatchSender::Start(state->sender));
+  CO_RETURN_NOT_OK(co_await BatchSender::Start(state->sender()));
   co_return std::unique_ptr<AppendWriter>(new AppendWriter(std::move(state)));
 }
 
@@ -154,13 +113,13 @@ io::Task<Status> AppendWriter::AppendTo(std::shared_ptr<State> state,
   CO_ASSIGN_OR_RETURN(const std::vector<RoutedRows> routed,
                       state->router.Route(*rows, AllPositions(columns.size())));
   for (const RoutedRows& group : routed) {
-    CO_RETURN_NOT_OK(co_await BatchSender::WaitForRoom(state->sender));
+    CO_RETURN_NOT_OK(co_await BatchSender::WaitForRoom(state->sender()));
     types::BucketId bucket{state->table->info.table_id, std::nullopt, group.bucket};
     if (!group.partition.empty()) {
       CO_ASSIGN_OR_RETURN(
           const PartitionMetaPtr partition,
-          co_await FindPartition(state->sender->loop(), state->cluster, state->table,
-                                 group.partition, state->options.create_partitions));
+          co_await FindPartition(state->sender()->loop(), state->cluster, state->table,
+                                 group.partition, state->options().create_partitions));
       bucket.partition_id = partition->partition_id;
     }
     if (bucket.bucket < 0) bucket.bucket = state->sticky_bucket;
@@ -168,24 +127,14 @@ io::Task<Status> AppendWriter::AppendTo(std::shared_ptr<State> state,
     if (!group.whole) {
       CO_ASSIGN_OR_RETURN(part, TakeRows(rows, group.rows));
     }
-    CO_RETURN_NOT_OK(state->Buffered(bucket, part));
+    CO_RETURN_NOT_OK(state->Put(bucket, part));
   }
   co_return Status::OK();
 }
 
-namespace {
+io::Task<Status> AppendWriter::Flush() { return State::Flush(state_); }
 
-template <typename State>
-io::Task<Status> FlushAll(std::shared_ptr<State> state) {
-  CO_RETURN_NOT_OK(state->CutAll());
-  co_return co_await BatchSender::WaitForAll(state->sender);
-}
-
-}  // namespace
-
-io::Task<Status> AppendWriter::Flush() { return FlushAll(state_); }
-
-WriteCounts AppendWriter::counts() const { return state_->sender->counts(); }
+WriteCounts AppendWriter::counts() const { return state_->sender()->counts(); }
 const TableMeta& AppendWriter::table() const { return *state_->table; }
 
 }  // namespace sluice::client

@@ -4,8 +4,8 @@
 #include <arrow/array/util.h>
 #include <arrow/record_batch.h>
 
-#include "client/batch_sender_internal.h"
 #include "client/rows_internal.h"
+#include "client/write_buffers_internal.h"
 #include "wire/kv_batch.h"
 
 namespace sluice::client {
@@ -29,40 +29,32 @@ Result<KeyColumns> KeyColumnsOf(const types::TableDescriptor& descriptor) {
   return KeyColumns{std::move(encoder), std::move(columns)};
 }
 
+struct KeyedRow {
+  std::string key;
+  std::optional<std::string> row;  // nullopt = delete.
+};
+
 }  // namespace
 
-struct UpsertWriter::State : std::enable_shared_from_this<State> {
-  struct Record {
-    std::string key;
-    std::optional<std::string> row;
-  };
-  struct Buffer {
-    std::vector<Record> records;
-    int64_t bytes = 0;
-  };
-  State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions o, RowRouter r, KeyColumns k,
-        std::vector<int> targets)
-      : cluster(c),
-        table(t),
-        options(o),
+struct UpsertWriter::State : WriteBuffers<std::vector<KeyedRow>> {
+  State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions options, RowRouter r,
+        KeyColumns k, std::vector<int> targets)
+      : WriteBuffers(options, std::make_shared<BatchSender>(
+                                  loop, c, t, options, /*kv=*/true,
+                                  std::vector<int32_t>(targets.begin(), targets.end()))),
+        cluster(std::move(c)),
+        table(std::move(t)),
         router(std::move(r)),
         keys(std::move(k)),
-        targets_(targets),
-        codec(RowFormatOf(t->info.descriptor), TypesOf(t->info.descriptor.schema.columns)),
-        sender(std::make_shared<BatchSender>(
-            loop, std::move(c), std::move(t), std::move(o), /*kv=*/true,
-            std::vector<int32_t>(targets.begin(), targets.end()))) {}
+        targets_(std::move(targets)),
+        codec(RowFormatOf(table->info.descriptor), TypesOf(schema().columns)) {}
 
   ClusterPtr cluster;
   TableMetaPtr table;
-  WriterOptions options;
   RowRouter router;
   KeyColumns keys;
   std::vector<int> targets_;  // Positions of a partial update, empty = all.
   types::RowCodec codec;
-  std::shared_ptr<BatchSender> sender;
-  std::map<types::BucketId, Buffer> buffers;
-  bool timer_runs = false;
 
   const types::Schema& schema() const { return table->info.descriptor.schema; }
 
@@ -99,53 +91,24 @@ struct UpsertWriter::State : std::enable_shared_from_this<State> {
     return arrow::RecordBatch::Make(schema().ToArrow(), rows.num_rows(), std::move(columns));
   }
 
-  Status Cut(types::BucketId bucket, Buffer* buffer) {
-    const Buffer taken = std::exchange(*buffer, {});
-    if (taken.records.empty()) return Status::OK();
-    const auto count = static_cast<int64_t>(taken.records.size());
-    sender->AddBuffered(-count, -taken.bytes);
+  Status Put(types::BucketId bucket, KeyedRow record) {
+    const auto bytes =
+        static_cast<int64_t>(record.key.size() + (record.row ? record.row->size() : 0)) +
+        kRecordOverheadBytes;
+    RowsOf(bucket).push_back(std::move(record));
+    return Added(bucket, 1, bytes).status();
+  }
+
+ protected:
+  Status Cut(types::BucketId bucket, Buffer taken) override {
     std::vector<wire::KvRecord> views;
-    views.reserve(taken.records.size());
-    for (const Record& record : taken.records) views.push_back({record.key, record.row});
+    views.reserve(taken.rows.size());
+    for (const KeyedRow& record : taken.rows) views.push_back({record.key, record.row});
     const auto build = [&](int64_t writer_id, int32_t sequence) -> Result<std::string> {
       return wire::BuildKvBatch(static_cast<int16_t>(table->info.schema_id), writer_id, sequence,
                                 views);
     };
-    RETURN_NOT_OK(sender->Add(bucket, count, build));
-    sender->Pump();
-    return Status::OK();
-  }
-
-  Status Buffered(types::BucketId bucket, Record record) {
-    Buffer& buffer = buffers[bucket];
-    const auto bytes =
-        static_cast<int64_t>(record.key.size() + (record.row ? record.row->size() : 0)) +
-        kRecordOverheadBytes;
-    buffer.records.push_back(std::move(record));
-    buffer.bytes += bytes;
-    sender->AddBuffered(1, bytes);
-    const bool enough_rows =
-        options.batch_rows > 0 && static_cast<int64_t>(buffer.records.size()) >= options.batch_rows;
-    if (buffer.bytes >= options.batch_bytes || enough_rows) return Cut(bucket, &buffer);
-    StartTimer();
-    return Status::OK();
-  }
-
-  Status CutAll() {
-    for (auto& [bucket, buffer] : buffers) RETURN_NOT_OK(Cut(bucket, &buffer));
-    return Status::OK();
-  }
-
-  void StartTimer() {
-    if (timer_runs) return;
-    timer_runs = true;
-    sender->loop().After(options.linger, [weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (self == nullptr) return;
-      self->timer_runs = false;
-      const Status cut = self->CutAll();
-      if (!cut.ok()) self->sender->Fail(cut);
-    });
+    return sender()->Add(bucket, taken.row_count, build);
   }
 };
 
@@ -175,7 +138,7 @@ io::Task<Result<std::unique_ptr<UpsertWriter>>> UpsertWriter::Open(io::Loop& loo
   CO_ASSIGN_OR_RETURN(KeyColumns keys, KeyColumnsOf(descriptor));
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options), std::move(router),
                                        std::move(keys), *targets);
-  CO_RETURN_NOT_OK(co_await BatchSender::Start(state->sender));
+  CO_RETURN_NOT_OK(co_await BatchSender::Start(state->sender()));
   co_return std::unique_ptr<UpsertWriter>(new UpsertWriter(std::move(state)));
 }
 
@@ -214,38 +177,28 @@ io::Task<Status> UpsertWriter::Put(std::shared_ptr<State> state,
     CO_RETURN_NOT_OK(state->codec.Encode(*rows, 0, rows->num_rows(), &encoded));
   }
   for (const RoutedRows& group : routed) {
-    CO_RETURN_NOT_OK(co_await BatchSender::WaitForRoom(state->sender));
+    CO_RETURN_NOT_OK(co_await BatchSender::WaitForRoom(state->sender()));
     types::BucketId bucket{state->table->info.table_id, std::nullopt, group.bucket};
     if (!group.partition.empty()) {
       CO_ASSIGN_OR_RETURN(
           const PartitionMetaPtr partition,
-          co_await FindPartition(state->sender->loop(), state->cluster, state->table,
-                                 group.partition, state->options.create_partitions && !remove));
+          co_await FindPartition(state->sender()->loop(), state->cluster, state->table,
+                                 group.partition, state->options().create_partitions && !remove));
       bucket.partition_id = partition->partition_id;
     }
     for (const int64_t row : group.rows) {
       const auto at = static_cast<size_t>(row);
-      State::Record record{std::move(keys[at]), std::nullopt};
+      KeyedRow record{std::move(keys[at]), std::nullopt};
       if (!remove) record.row = std::move(encoded[at]);
-      CO_RETURN_NOT_OK(state->Buffered(bucket, std::move(record)));
+      CO_RETURN_NOT_OK(state->Put(bucket, std::move(record)));
     }
   }
   co_return Status::OK();
 }
 
-namespace {
+io::Task<Status> UpsertWriter::Flush() { return State::Flush(state_); }
 
-template <typename State>
-io::Task<Status> FlushUpserts(std::shared_ptr<State> state) {
-  CO_RETURN_NOT_OK(state->CutAll());
-  co_return co_await BatchSender::WaitForAll(state->sender);
-}
-
-}  // namespace
-
-io::Task<Status> UpsertWriter::Flush() { return FlushUpserts(state_); }
-
-WriteCounts UpsertWriter::counts() const { return state_->sender->counts(); }
+WriteCounts UpsertWriter::counts() const { return state_->sender()->counts(); }
 const TableMeta& UpsertWriter::table() const { return *state_->table; }
 
 }  // namespace sluice::client
