@@ -239,7 +239,8 @@ class LakeTable {
   /// Newest snapshot at or before the time. Errors: kLakeSnapshotNotExist naming the time when all
   /// are younger.
   virtual Result<LakeSnapshot> SnapshotAtTime(int64_t time_ms) = 0;
-  /// Newest snapshot by this commit user, for recovery.
+  /// Newest snapshot by this commit user, for recovery. Durable on return, also when the commit that
+  /// made it broke off: what is built on the answer cannot outlive it.
   virtual Result<std::optional<LakeSnapshot>> NewestSnapshotOf(std::string_view user) = 0;
   /// All snapshots, oldest first.
   virtual Result<std::vector<LakeSnapshot>> Snapshots() = 0;
