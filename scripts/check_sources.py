@@ -48,7 +48,7 @@ SYSTEM_HEADERS = re.compile(
     r"<(thread|fstream|filesystem|random|sys/socket\.h|sys/epoll\.h|sys/stat\.h|netinet/.*|poll\.h|boost/asio.*)>")
 
 # Heavy or foreign headers that must not spread through ours.
-NOT_IN_HEADERS = re.compile(r'[<"](arrow/api\.h|rocksdb/(?!types).*|duckdb\.h|boost/asio.*|.*\.pb\.h|httplib\.h|nlohmann/json\.hpp)[>"]')
+NOT_IN_HEADERS = re.compile(r'[<"](arrow/api\.h|rocksdb/(?!types).*|duckdb\.h|boost/(asio|beast).*|.*\.pb\.h|httplib\.h|nlohmann/json\.hpp)[>"]')
 
 # Files that may touch the system although they are outside io, with the reason.
 SYSTEM_ALLOWED = {

@@ -13,14 +13,15 @@ LONG = ("SELECT COUNT(*) FROM " + ", ".join(f"{EIGHT}{name}(x)" for name in "abc
 PATIENCE_S = 60
 
 
-def request(server, method, path, body=None):
+def request(server, method, path, body=None, headers=None):
     connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=PATIENCE_S)
-    connection.request(method, path, None if body is None else json.dumps(body))
+    sent = {} if body is None else {"Content-Type": "application/json"}
+    connection.request(method, path, None if body is None else json.dumps(body), {**sent, **(headers or {})})
     return connection, connection.getresponse()
 
 
-def status(server, method, path, body=None):
-    connection, answer = request(server, method, path, body)
+def status(server, method, path, body=None, headers=None):
+    connection, answer = request(server, method, path, body, headers)
     answer.read()
     connection.close()
     return answer.status
@@ -110,3 +111,36 @@ def test_slow_clients_hold_no_thread(server):
     assert status(server, "GET", "/health") == 200
     for client in slow:
         client.close()
+
+
+SELECT = {"sql": "SELECT 1"}
+
+
+@pytest.mark.parametrize("headers, expected", [
+    ({"Content-Type": "text/plain"}, 415),
+    ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+    ({"Content-Type": "application/json; charset=utf-8"}, 200),
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Host": "evil.example:9180", "Origin": "http://evil.example:9180"}, 403),
+    ({"Host": "evil.example:9180"}, 403),
+    ({"Host": "127.0.0.1:9180", "Origin": "http://127.0.0.1:9180"}, 200),
+    ({"Host": "localhost"}, 200),
+])
+def test_pages_of_other_sites_run_nothing(server, headers, expected):
+    assert status(server, "POST", "/api/v1/sql", SELECT, headers) == expected
+
+
+def test_no_page_of_another_site_makes_sessions_or_reads(server):
+    evil = {"Origin": "http://evil.example"}
+    assert status(server, "POST", "/api/v1/sessions", None, evil) == 403
+    assert status(server, "DELETE", "/api/v1/sessions/0", None, evil) == 403
+    for path in ("/", "/metrics", "/api/v1/tables"):
+        assert status(server, "GET", path, None, {"Host": "evil.example"}) == 403
+
+
+def test_a_configured_name_is_served(make_server):
+    server = make_server(**{"http.allowed-hosts": "console.example, other.example"}).start()
+    named = {"Host": "console.example", "Origin": "https://console.example"}
+    assert status(server, "POST", "/api/v1/sql", SELECT, named) == 200
+    assert status(server, "POST", "/api/v1/sql", SELECT, {"Host": "evil.example"}) == 403

@@ -83,6 +83,9 @@ constexpr ConfigKey kKeys[] = {
     // SQL and HTTP
     {"http.host", kString, "127.0.0.1", kOwn, "Address of console, SQL endpoint and metrics"},
     {"http.port", kInt, "9180", kOwn, "Port of console, SQL endpoint and metrics"},
+    {"http.allowed-hosts", kString, "", kOwn,
+     "Names of this server for browsers, separated by commas, beside those of the machine; `*` for "
+     "any"},
     {"http.files", kString, "", kOwn, "Folder of the console; `console` beside `bin` when not set"},
     {"http.threads", kInt, "16", kOwn,
      "Requests served at a time; all but 4 of them may be SQL statements"},

@@ -1,5 +1,7 @@
 #include "app/http_part.h"
 
+#include <sstream>
+
 #include "app/machine.h"
 #include "app/status_source.h"
 #include "app/version.h"
@@ -21,10 +23,22 @@ std::string ConsoleFolder(const Config& config) {
   return exists.ok() && *exists ? folder : std::string();
 }
 
+// The parts of "a, b".
+std::vector<std::string> NamesIn(const std::string& list) {
+  std::vector<std::string> names;
+  std::istringstream parts(list);
+  for (std::string name; std::getline(parts, name, ',');) {
+    std::erase(name, ' ');
+    if (!name.empty()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
 gateway::HttpServer::Options ServerOptions(const Config& config) {
   gateway::HttpServer::Options options;
   options.host = config.String("http.host");
   options.port = static_cast<uint16_t>(config.Int("http.port"));
+  options.allowed_hosts = NamesIn(config.String("http.allowed-hosts"));
   options.threads = static_cast<size_t>(config.Int("http.threads"));
   options.files = ConsoleFolder(config);
   return options;

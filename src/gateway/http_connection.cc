@@ -4,7 +4,6 @@
 namespace sluice::gateway {
 namespace {
 
-constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr size_t kReadBytes = 16 << 10;
 constexpr std::chrono::milliseconds kBusyPause{10};
 
@@ -108,13 +107,16 @@ io::Task<bool> HttpConnection::Fill(Self self, std::chrono::nanoseconds until) {
   co_return came;
 }
 
-// Wait until the body is there; false when it does not come in time.
-io::Task<bool> HttpConnection::ReadBody(Self self, uint64_t body_bytes,
-                                        std::chrono::nanoseconds until) {
+// Read until the head, or else the whole request, is there; false when the connection is to end.
+io::Task<bool> HttpConnection::ReadTo(Self self, std::shared_ptr<HttpReader> reader, bool whole,
+                                      std::chrono::nanoseconds until) {
   while (true) {
-    if (self->input_.size() >= body_bytes) co_return true;
-    const bool more = co_await Fill(self, until);
-    if (!more) co_return false;
+    const auto refusal = reader->Feed(&self->input_);
+    if (refusal) co_return co_await Refuse(self, refusal->status, refusal->message);
+    if (whole ? reader->done() : reader->has_head()) co_return true;
+    if (co_await Fill(self, until)) continue;
+    if (self->ended_) co_return false;
+    co_return co_await Refuse(self, 408, "the request did not come in time");
   }
 }
 
@@ -126,55 +128,35 @@ io::Task<bool> HttpConnection::ServeOne(Self self) {
     if (!co_await Fill(self, idle_until)) co_return false;
   }
   const auto until = self->loop_.clock().Monotonic() + options.request_max;
-  size_t end;
-  while ((end = self->input_.find(kHeadEnd)) == std::string::npos || end > options.head_bytes_max) {
-    if (self->input_.size() > options.head_bytes_max) {
-      co_return co_await Refuse(self, 431, "the headers are too large");
-    }
-    if (co_await Fill(self, until)) continue;
-    if (self->ended_) co_return false;
-    co_return co_await Refuse(self, 408, "the request did not come in time");
+  auto reader = std::make_shared<HttpReader>(options.head_bytes_max, options.body_bytes_max);
+  if (!co_await ReadTo(self, reader, false, until)) co_return false;
+  if (const auto refusal = self->shared_.guard.Check(reader->head())) {
+    co_return co_await Refuse(self, refusal->status, refusal->message);
   }
-  const Result<HttpHead> parsed = ParseHttpHead(std::string_view(self->input_).substr(0, end));
-  if (!parsed.ok()) co_return co_await Refuse(self, 400, parsed.status().message());
-  self->input_.erase(0, end + kHeadEnd.size());
-  co_return co_await AnswerOne(self, std::make_shared<const HttpHead>(*parsed), until);
+  co_return co_await AnswerOne(self, reader, until);
 }
 
 // The request whose head was read; false when the connection is to end.
-io::Task<bool> HttpConnection::AnswerOne(Self self, std::shared_ptr<const HttpHead> parsed,
+io::Task<bool> HttpConnection::AnswerOne(Self self, std::shared_ptr<HttpReader> reader,
                                          std::chrono::nanoseconds until) {
-  const HttpServer::Options& options = self->shared_.options;
-  const HttpHead& head = *parsed;
-  if (head.chunked) co_return co_await Refuse(self, 411, "a body needs a content-length");
-  if (head.body_bytes > options.body_bytes_max) {
-    co_return co_await Refuse(
-        self, 413, "the body is too large bytes_max=" + std::to_string(options.body_bytes_max));
-  }
+  const HttpHead& head = reader->head();
   const BodyGrant grant(self->shared_.body_bytes, head.body_bytes);
-  if (grant.total_bytes() > options.bodies_bytes_max) {
+  if (grant.total_bytes() > self->shared_.options.bodies_bytes_max) {
     co_return co_await Refuse(self, 429, "too many bytes of requests are under way");
   }
   if (head.expects_go) {
     std::string go = "HTTP/1.1 100 Continue\r\n\r\n";
     if (!co_await Write(self, std::move(go))) co_return false;
   }
-  self->input_bytes_max_ = options.head_bytes_max + head.body_bytes;
-  const bool whole = co_await ReadBody(self, head.body_bytes, until);
-  self->input_bytes_max_ = options.head_bytes_max;
-  if (!whole) {
-    if (self->ended_) co_return false;
-    co_return co_await Refuse(self, 408, "the request's body did not come in time");
-  }
+  if (!co_await ReadTo(self, reader, true, until)) co_return false;
   auto request = std::make_shared<HttpRequest>();
   request->path = head.path;
   request->query = head.query;
-  request->body = self->input_.substr(0, head.body_bytes);
-  self->input_.erase(0, head.body_bytes);
+  request->body = reader->TakeBody();
 
-  auto work = [shared = &self->shared_, parsed, request] {
+  auto work = [shared = &self->shared_, reader, request] {
     return Result<std::shared_ptr<HttpResponse>>(
-        std::make_shared<HttpResponse>(shared->answer(*parsed, *request)));
+        std::make_shared<HttpResponse>(shared->answer(reader->head(), *request)));
   };
   Result<std::shared_ptr<HttpResponse>> answer =
       co_await self->shared_.pool->Run(self->loop_, std::move(work));

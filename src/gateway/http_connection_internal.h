@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "gateway/http_guard.h"
 #include "gateway/http_head.h"
 #include "gateway/http_server.h"
 #include "io/net.h"
@@ -13,6 +14,7 @@ namespace sluice::gateway {
 /// What all connections of a server share. Outlives them.
 struct HttpShared {
   HttpServer::Options options;
+  HttpGuard guard;
   io::Pool* pool = nullptr;  ///< Where handlers and streams run.
   /// The handler's answer. Runs on the pool.
   std::function<HttpResponse(const HttpHead& head, const HttpRequest& request)> answer;
@@ -40,10 +42,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   static io::Task<void> Pump(Self self);
   static io::Task<void> ServeRequests(Self self);
   static io::Task<bool> ServeOne(Self self);
-  static io::Task<bool> AnswerOne(Self self, std::shared_ptr<const HttpHead> parsed,
+  static io::Task<bool> AnswerOne(Self self, std::shared_ptr<HttpReader> reader,
                                   std::chrono::nanoseconds until);
   static io::Task<bool> Fill(Self self, std::chrono::nanoseconds until);
-  static io::Task<bool> ReadBody(Self self, uint64_t body_bytes, std::chrono::nanoseconds until);
+  static io::Task<bool> ReadTo(Self self, std::shared_ptr<HttpReader> reader, bool whole,
+                               std::chrono::nanoseconds until);
   static io::Task<bool> Write(Self self, std::string bytes);
   static io::Task<bool> Refuse(Self self, int status, std::string message);
   static io::Task<bool> WriteAnswer(Self self, bool with_body, bool keep_alive,

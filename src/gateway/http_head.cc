@@ -1,20 +1,18 @@
 #include "gateway/http_head.h"
 
 #include <algorithm>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <charconv>
-#include <optional>
 
 namespace sluice::gateway {
 namespace {
 
-Status Malformed(std::string_view what) {
-  return Error(ErrorCode::kInvalidConfig, "malformed HTTP request, ", what);
-}
+namespace http = boost::beast::http;
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
+HttpRefusal Malformed(std::string_view what) {
+  return {400, "malformed HTTP request, " + std::string(what)};
 }
 
 std::string Lower(std::string_view text) {
@@ -26,10 +24,10 @@ std::string Lower(std::string_view text) {
 }
 
 // Text up to `end`, which is taken too; all of it when there is none.
-std::string_view Take(std::string_view* text, std::string_view end) {
+std::string_view Take(std::string_view* text, char end) {
   const size_t at = text->find(end);
   const std::string_view taken = text->substr(0, at);
-  text->remove_prefix(at == std::string_view::npos ? text->size() : at + end.size());
+  text->remove_prefix(at == std::string_view::npos ? text->size() : at + 1);
   return taken;
 }
 
@@ -54,97 +52,93 @@ std::optional<std::string> Decode(std::string_view text, bool plus) {
   return decoded;
 }
 
-Status ParseTarget(std::string_view target, HttpHead* head) {
+std::optional<HttpRefusal> ReadTarget(std::string_view target, HttpHead* head) {
   if (!target.starts_with('/')) return Malformed("the target is no path");
   std::string_view query = target;
-  const auto path = Decode(Take(&query, "?"), false);
+  const auto path = Decode(Take(&query, '?'), false);
   if (!path || path->find('\0') != std::string::npos) return Malformed("broken escape in the path");
   head->path = *path;
   while (!query.empty()) {
-    std::string_view value = Take(&query, "&");
-    const auto name = Decode(Take(&value, "="), true);
+    std::string_view value = Take(&query, '&');
+    const auto name = Decode(Take(&value, '='), true);
     const auto text = Decode(value, true);
     if (!name || !text) return Malformed("broken escape in the query");
     head->query[*name] = *text;
   }
-  return Status::OK();
+  return std::nullopt;
 }
 
-Status ParseHeaders(std::string_view text, HttpHead* head) {
-  while (!text.empty()) {
-    std::string_view value = Take(&text, "\r\n");
-    const std::string name = Lower(Take(&value, ":"));
-    if (name.empty() || name.find_first_of(" \t\r\n") != std::string::npos) {
-      return Malformed("a header has no name");
-    }
-    // Two lengths: another reader might cut the stream elsewhere.
-    if (name == "content-length" && head->headers.contains(name)) {
-      return Malformed("two content-length headers");
-    }
-    head->headers[name] = Trim(value);
-  }
-  return Status::OK();
-}
-
-std::string_view Find(const HttpHead& head, const std::string& name) {
-  const auto found = head.headers.find(name);
-  return found == head.headers.end() ? std::string_view() : std::string_view(found->second);
-}
+std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
-Result<HttpHead> ParseHttpHead(std::string_view text) {
-  HttpHead head;
-  std::string_view line = Take(&text, "\r\n");
-  head.method = Take(&line, " ");
-  const std::string_view target = Take(&line, " ");
-  if (line != "HTTP/1.1" && line != "HTTP/1.0") return Malformed("not HTTP/1.1");
-  RETURN_NOT_OK(ParseTarget(target, &head));
-  RETURN_NOT_OK(ParseHeaders(text, &head));
-  const std::string connection = Lower(Find(head, "connection"));
-  head.keep_alive = line == "HTTP/1.1" ? connection != "close" : connection == "keep-alive";
-  head.chunked = head.headers.contains("transfer-encoding");
-  head.expects_go = Lower(Find(head, "expect")) == "100-continue";
-  if (const std::string_view length = Find(head, "content-length");
-      head.headers.contains("content-length")) {
-    const char* end = length.data() + length.size();
-    const auto parsed = std::from_chars(length.data(), end, head.body_bytes);
-    if (parsed.ec != std::errc() || parsed.ptr != end) {
-      return Malformed("content-length is no number");
+struct HttpReader::Parser {
+  http::request_parser<http::string_body> beast;
+};
+
+HttpReader::HttpReader(size_t head_bytes_max, size_t body_bytes_max)
+    : head_bytes_max_(head_bytes_max),
+      body_bytes_max_(body_bytes_max),
+      parser_(std::make_unique<Parser>()) {
+  parser_->beast.header_limit(static_cast<uint32_t>(head_bytes_max));
+  parser_->beast.body_limit(body_bytes_max);
+}
+
+HttpReader::~HttpReader() = default;
+
+bool HttpReader::done() const { return parser_->beast.is_done(); }
+
+std::optional<HttpRefusal> HttpReader::Feed(std::string* input) {
+  auto& parser = parser_->beast;
+  while (!input->empty() && !parser.is_done()) {
+    // Beast's own bound counts anew for what it is fed later.
+    if (!has_head() && head_bytes_ > head_bytes_max_) break;
+    boost::system::error_code error;
+    const size_t taken = parser.put(boost::asio::buffer(*input), error);
+    input->erase(0, taken);
+    if (!has_head()) head_bytes_ += taken;
+    if (error == http::error::header_limit) break;
+    if (error == http::error::body_limit) {
+      return HttpRefusal{413, "the body is too large bytes_max=" + std::to_string(body_bytes_max_)};
     }
+    if (error && error != http::error::need_more) return Malformed(error.message());
+    if (!has_head() && parser.is_header_done()) return TakeHead();
+    if (error == http::error::need_more) break;
   }
-  return head;
+  if (has_head() || head_bytes_ + input->size() <= head_bytes_max_) return std::nullopt;
+  return HttpRefusal{431, "the headers are too large"};
+}
+
+std::optional<HttpRefusal> HttpReader::TakeHead() {
+  const auto& parser = parser_->beast;
+  const auto& message = parser.get();
+  auto head = std::make_unique<HttpHead>();
+  if (head_bytes_ > head_bytes_max_) return HttpRefusal{431, "the headers are too large"};
+  head->method = View(message.method_string());
+  if (auto refusal = ReadTarget(View(message.target()), head.get())) return refusal;
+  for (const auto& field : message) {
+    head->headers[Lower(View(field.name_string()))] = View(field.value());
+  }
+  if (message.count(http::field::host) > 1) return Malformed("two host headers");
+  if (head->headers.contains("transfer-encoding")) {
+    return HttpRefusal{411, "a body needs a content-length"};
+  }
+  head->body_bytes = parser.content_length().value_or(0);
+  head->keep_alive = parser.keep_alive();
+  head->expects_go = Lower(head->Header("expect")) == "100-continue";
+  head_ = std::move(head);
+  return std::nullopt;
+}
+
+std::string HttpReader::TakeBody() { return std::move(parser_->beast.get().body()); }
+
+std::string_view HttpHead::Header(const std::string& lower_name) const {
+  const auto found = headers.find(lower_name);
+  return found == headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
 std::string_view HttpReason(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 411:
-      return "Length Required";
-    case 413:
-      return "Content Too Large";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Unknown";
-  }
+  return View(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status))));
 }
 
 }  // namespace sluice::gateway

@@ -57,7 +57,10 @@ HttpResponse NotFound(std::string_view path) {
 
 // Shared with the connections and with what the listener may still accept.
 struct HttpServer::State : std::enable_shared_from_this<State> {
-  explicit State(Options o) { shared.options = std::move(o); }
+  explicit State(Options o) {
+    shared.guard = HttpGuard(o.host, o.allowed_hosts);
+    shared.options = std::move(o);
+  }
 
   struct Entry {
     std::string method;

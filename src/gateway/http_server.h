@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -47,7 +48,9 @@ class HttpServer {
   struct Options {
     std::string host = "127.0.0.1";
     uint16_t port = 9180;  ///< 0 = any free port.
-    size_t threads = 16;   ///< Handlers at a time; up to requests_waiting_max more wait (else 429).
+    /// Names beside those of this machine by which the server may be called, "*" for any.
+    std::vector<std::string> allowed_hosts;
+    size_t threads = 16;  ///< Handlers at a time; up to requests_waiting_max more wait (else 429).
     size_t requests_waiting_max = 256;
     std::string files;                   ///< Folder served below "/", empty = none.
     size_t connections_max = 1024;       ///< More are answered with 503.

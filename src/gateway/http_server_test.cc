@@ -19,7 +19,7 @@ TEST(HttpServerTest, AnswersRoutesWithQueryAndBody) {
   });
   ASSERT_OK(server.Start());
   httplib::Client client("127.0.0.1", server.port());
-  const auto answer = client.Post("/echo?who=me", "hello", "text/plain");
+  const auto answer = client.Post("/echo?who=me", "hello", "application/json");
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->body, "me:hello");
   EXPECT_EQ(client.Get("/nowhere")->status, 404);
@@ -71,7 +71,7 @@ TEST(HttpServerTest, RefusesABodyPastItsBound) {
   });
   ASSERT_OK(server.Start());
   httplib::Client client("127.0.0.1", server.port());
-  const auto answer = client.Post("/echo", std::string(101, 'x'), "text/plain");
+  const auto answer = client.Post("/echo", std::string(101, 'x'), "application/json");
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 413);
 }
@@ -118,8 +118,9 @@ struct RawHttpTest : testing::Test {
 TEST_F(RawHttpTest, AnswersRequestsThatCameTogether) {
   Serve({});
   const std::string answer = Send(
-      "POST /echo HTTP/1.1\r\nContent-Length: 3\r\n\r\none"
-      "POST /echo HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo");
+      "POST /echo HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\none"
+      "POST /echo HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 3\r\nConnection: "
+      "close\r\n\r\ntwo");
   EXPECT_NE(answer.find("<one>"), std::string::npos);
   EXPECT_TRUE(answer.ends_with("<two>")) << answer;
 }
@@ -128,7 +129,8 @@ TEST_F(RawHttpTest, RefusesARequestThatDoesNotCome) {
   Serve({.request_max = std::chrono::milliseconds(20), .linger = std::chrono::milliseconds(1)});
   EXPECT_TRUE(Send("POST /echo HT").starts_with("HTTP/1.1 408 "));
   EXPECT_TRUE(
-      Send("POST /echo HTTP/1.1\r\nContent-Length: 9\r\n\r\nfew").starts_with("HTTP/1.1 408 "));
+      Send("POST /echo HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\nfew")
+          .starts_with("HTTP/1.1 408 "));
 }
 
 // Far more slow clients than threads: they hold none.
@@ -145,8 +147,9 @@ TEST_F(RawHttpTest, SlowClientsHoldNoThread) {
     });
     ASSERT_OK(io::SyncWait(loops->at(0), WriteOn(slow.back(), std::move(start))));
   }
-  const std::string answer =
-      Send("POST /echo HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+  const std::string answer = Send(
+      "POST /echo HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: "
+      "close\r\n\r\nhi");
   EXPECT_TRUE(answer.ends_with("<hi>")) << answer;
   slow.clear();
 }

@@ -59,6 +59,7 @@ struct SqlEndpointTest : testing::Test {
       httplib::Request request;
       request.method = "POST";
       request.path = "/api/v1/sql";
+      request.headers = {{"Content-Type", "application/json"}};
       request.body = text;
       request.response_handler = [this](const httplib::Response& response) {
         begun.Set(response.get_header_value("Sluice-Operation"));
