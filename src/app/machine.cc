@@ -1,9 +1,13 @@
 #include "app/machine.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <memory>
 
 #include "io/file.h"
 
@@ -16,6 +20,20 @@ uint64_t MachineMemoryBytes() {
 
 int MachineCores() {
   return static_cast<int>(std::max<int64_t>(1, ::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+std::string MachineAddress() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return "127.0.0.1";
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    if ((each->ifa_flags & IFF_UP) == 0 || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    char text[INET_ADDRSTRLEN];
+    const auto* address = reinterpret_cast<const sockaddr_in*>(each->ifa_addr);
+    if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text)) != nullptr) return text;
+  }
+  return "127.0.0.1";
 }
 
 std::string ProgramFolder() {

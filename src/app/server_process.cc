@@ -33,6 +33,25 @@ std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
   return parsed.ok() ? *parsed : kDefault;
 }
 
+void CollectListener(const server::FrameListener& listener, std::vector<MetricSample>* samples) {
+  using Kind = MetricSample::Kind;
+  const server::ConnectionCounters& counters = listener.counters();
+  const std::map<std::string, std::string> labels = {
+      {"listener", listener.endpoint().listener},
+      {"port", std::to_string(listener.endpoint().port)}};
+  const auto add = [&](const char* name, const char* help, Kind kind,
+                       const std::atomic<int64_t>& value) {
+    samples->push_back(
+        {name, help, kind, labels, static_cast<double>(value.load(std::memory_order_relaxed))});
+  };
+  add("sluice_connections", "Open client connections.", Kind::kGauge, counters.open);
+  add("sluice_requests_total", "Requests read.", Kind::kCounter, counters.requests);
+  add("sluice_received_bytes_total", "Bytes of requests.", Kind::kCounter, counters.received_bytes);
+  add("sluice_sent_bytes_total", "Bytes of answers.", Kind::kCounter, counters.sent_bytes);
+  add("sluice_refused_frames_total", "Malformed or oversize requests.", Kind::kCounter,
+      counters.refused_frames);
+}
+
 }  // namespace
 
 // In the order of their making; what is further down uses what is above.
@@ -40,12 +59,19 @@ struct ServerProcess::Parts {
   explicit Parts(const Config& c)
       : config(c), settings(ClusterSettingsOf(c)), folders(FoldersOf(c)), memory(MemoryPlanOf(c)) {}
 
+  // The doors of a role, and what clients are told about them.
+  struct Role {
+    std::vector<std::unique_ptr<server::FrameListener>> listeners;
+    std::vector<server::Endpoint> told;
+  };
+
   Status OpenData();
   Status OpenLake();
   Status StartTablet();
+  Result<Role> BindRole(const std::string& name);
+  Status Bind();
   Status StartCoordinator();
-  Status Listen();
-  Result<std::vector<server::Endpoint>> ListenOn(const Listeners& listeners, io::Service& service);
+  void Serve();
   Status StartTiering();
   Status StartHttp();
   void CollectSamples(std::vector<MetricSample>* samples);
@@ -75,7 +101,7 @@ struct ServerProcess::Parts {
   std::unique_ptr<server::Dispatcher> tablet_calls, coordinator_calls;
   std::unique_ptr<coordinator::Coordinator> coordinator;
   std::unique_ptr<server::ByteBudget> request_budget;
-  std::vector<std::unique_ptr<server::FrameListener>> listeners;
+  Role tablet_role, coordinator_role;
   client::ClusterPtr local_cluster;
   std::unique_ptr<tiering::TieringService> tiering;
   std::unique_ptr<sql::Engine> engine;
@@ -137,6 +163,40 @@ Status ServerProcess::Parts::StartTablet() {
   return Status::OK();
 }
 
+Result<ServerProcess::Parts::Role> ServerProcess::Parts::BindRole(const std::string& name) {
+  ASSIGN_OR_RAISE(const Listeners wanted, ListenersOf(config, name));
+  Role role;
+  std::vector<server::Endpoint> bound;
+  for (const server::Endpoint& endpoint : wanted.bind) {
+    server::FrameListener::Options options{.network = &io::SystemNetwork(),
+                                           .loops = {},
+                                           .bind = endpoint,
+                                           .settings = ConnectionSettingsOf(config)};
+    for (size_t i = 0; i < shard_threads->size(); ++i)
+      options.loops.push_back(&shard_threads->at(i));
+    options.settings.budget = request_budget.get();
+    options.settings.listener = endpoint.listener;
+    options.settings.internal = endpoint.listener == config.String("internal.listener.name");
+    ASSIGN_OR_RAISE(auto listener, server::FrameListener::Bind(std::move(options)));
+    bound.push_back(listener->endpoint());
+    role.listeners.push_back(std::move(listener));
+  }
+  role.told = AdvertisedOf(wanted, bound, MachineAddress());
+  LogInfo("bound role={} listeners={} told={}", name, server::FormatEndpoints(bound),
+          server::FormatEndpoints(role.told));
+  return role;
+}
+
+// Before anybody is told where the servers are, so that ports chosen here (0) are known.
+Status ServerProcess::Parts::Bind() {
+  request_budget = std::make_unique<server::ByteBudget>(memory.request_bytes);
+  ASSIGN_OR_RAISE(tablet_role, BindRole("tablet-server"));
+  ASSIGN_OR_RAISE(coordinator_role, BindRole("coordinator"));
+  membership.Set({.coordinator = {{0, coordinator_role.told}},
+                  .tablet_servers = {{TabletOptionsOf(config).server_id, tablet_role.told}}});
+  return Status::OK();
+}
+
 Status ServerProcess::Parts::StartCoordinator() {
   metadata = std::make_unique<server::MetadataService>(server::MetadataService::Options{
       .catalog = catalog.get(),
@@ -146,10 +206,8 @@ Status ServerProcess::Parts::StartCoordinator() {
           lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config)});
   tablet_calls = std::make_unique<server::Dispatcher>(
       server::Dispatcher::Options{wire::ServerType::kTabletServer, metadata.get(), tablet.get()});
-  ASSIGN_OR_RAISE(const Listeners coordinator_listeners, ListenersOf(config, "coordinator"));
-  ASSIGN_OR_RAISE(const Listeners tablet_listeners, ListenersOf(config, "tablet-server"));
-  const auto coordinator_told = AdvertisedOf(coordinator_listeners, coordinator_listeners.bind);
-  const auto tablet_told = AdvertisedOf(tablet_listeners, tablet_listeners.bind);
+  const auto& coordinator_told = coordinator_role.told;
+  const auto& tablet_told = tablet_role.told;
   coordinator::TabletServer server{
       .id = TabletOptionsOf(config).server_id,
       .host = tablet_told[0].host,
@@ -176,46 +234,9 @@ Status ServerProcess::Parts::StartCoordinator() {
   return Status::OK();
 }
 
-Result<std::vector<server::Endpoint>> ServerProcess::Parts::ListenOn(const Listeners& wanted,
-                                                                     io::Service& service) {
-  std::vector<server::Endpoint> bound;
-  for (const server::Endpoint& endpoint : wanted.bind) {
-    server::FrameListener::Options options{.network = &io::SystemNetwork(),
-                                           .loops = {},
-                                           .bind = endpoint,
-                                           .settings = ConnectionSettingsOf(config)};
-    for (size_t i = 0; i < shard_threads->size(); ++i)
-      options.loops.push_back(&shard_threads->at(i));
-    options.settings.service = &service;
-    options.settings.budget = request_budget.get();
-    options.settings.listener = endpoint.listener;
-    options.settings.internal = endpoint.listener == config.String("internal.listener.name");
-    ASSIGN_OR_RAISE(auto listener, server::FrameListener::Start(std::move(options)));
-    bound.push_back(listener->endpoint());
-    listeners.push_back(std::move(listener));
-  }
-  return bound;
-}
-
-Status ServerProcess::Parts::Listen() {
-  request_budget = std::make_unique<server::ByteBudget>(memory.request_bytes);
-  ASSIGN_OR_RAISE(const Listeners for_coordinator, ListenersOf(config, "coordinator"));
-  ASSIGN_OR_RAISE(const Listeners for_tablet, ListenersOf(config, "tablet-server"));
-  const int32_t tablet_id = TabletOptionsOf(config).server_id;
-  // Known before the first connection where ports are fixed, right after it where they are free
-  // ones (0).
-  const auto tell = [&](const std::vector<server::Endpoint>& coordinator_bound,
-                        const std::vector<server::Endpoint>& tablet_bound) {
-    membership.Set({.coordinator = {{0, AdvertisedOf(for_coordinator, coordinator_bound)}},
-                    .tablet_servers = {{tablet_id, AdvertisedOf(for_tablet, tablet_bound)}}});
-  };
-  tell(for_coordinator.bind, for_tablet.bind);
-  ASSIGN_OR_RAISE(const auto tablet_bound, ListenOn(for_tablet, *tablet_calls));
-  ASSIGN_OR_RAISE(const auto coordinator_bound, ListenOn(for_coordinator, *coordinator_calls));
-  tell(coordinator_bound, tablet_bound);
-  LogInfo("listening coordinator={} tablet={}", server::FormatEndpoints(coordinator_bound),
-          server::FormatEndpoints(tablet_bound));
-  return Status::OK();
+void ServerProcess::Parts::Serve() {
+  for (const auto& listener : tablet_role.listeners) listener->Serve(*tablet_calls);
+  for (const auto& listener : coordinator_role.listeners) listener->Serve(*coordinator_calls);
 }
 
 Status ServerProcess::Parts::StartTiering() {
@@ -268,23 +289,8 @@ Status ServerProcess::Parts::StartHttp() {
 
 void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
   using Kind = MetricSample::Kind;
-  for (const auto& listener : listeners) {
-    const server::ConnectionCounters& counters = listener->counters();
-    const std::map<std::string, std::string> labels = {
-        {"listener", listener->endpoint().listener},
-        {"port", std::to_string(listener->endpoint().port)}};
-    const auto add = [&](const char* name, const char* help, Kind kind,
-                         const std::atomic<int64_t>& value) {
-      samples->push_back(
-          {name, help, kind, labels, static_cast<double>(value.load(std::memory_order_relaxed))});
-    };
-    add("sluice_connections", "Open client connections.", Kind::kGauge, counters.open);
-    add("sluice_requests_total", "Requests read.", Kind::kCounter, counters.requests);
-    add("sluice_received_bytes_total", "Bytes of requests.", Kind::kCounter,
-        counters.received_bytes);
-    add("sluice_sent_bytes_total", "Bytes of answers.", Kind::kCounter, counters.sent_bytes);
-    add("sluice_refused_frames_total", "Malformed or oversize requests.", Kind::kCounter,
-        counters.refused_frames);
+  for (const Role* role : {&tablet_role, &coordinator_role}) {
+    for (const auto& listener : role->listeners) CollectListener(*listener, samples);
   }
   samples->push_back({"sluice_request_budget_used_bytes",
                       "Bodies of requests under way.",
@@ -309,8 +315,10 @@ Status ServerProcess::Parts::Stop() {
   io::Loop& loop = local_thread->at(0);
   http.reset();
   if (tiering != nullptr) tiering->Stop();
-  for (const auto& listener : listeners) io::SyncWait(loop, listener->Stop(loop));
-  listeners.clear();
+  for (Role* role : {&tablet_role, &coordinator_role}) {
+    for (const auto& listener : role->listeners) io::SyncWait(loop, listener->Stop(loop));
+    role->listeners.clear();
+  }
   if (std::exchange(coordinator_started, false)) io::SyncWait(loop, coordinator->Stop(loop));
   Status stopped = Status::OK();
   if (std::exchange(tablet_started, false)) stopped = io::SyncWait(loop, tablet->Stop(loop));
@@ -335,8 +343,9 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Config& config
   RETURN_NOT_OK(parts.OpenData());
   RETURN_NOT_OK(parts.OpenLake());
   RETURN_NOT_OK(parts.StartTablet());
+  RETURN_NOT_OK(parts.Bind());
   RETURN_NOT_OK(parts.StartCoordinator());
-  RETURN_NOT_OK(parts.Listen());
+  parts.Serve();
   RETURN_NOT_OK(parts.StartTiering());
   RETURN_NOT_OK(parts.StartHttp());
   return process;

@@ -52,12 +52,16 @@ Result<Listeners> ListenersOf(const Config& config, const std::string& role) {
 }
 
 std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners,
-                                           const std::vector<server::Endpoint>& bound) {
+                                           const std::vector<server::Endpoint>& bound,
+                                           const std::string& machine_address) {
   std::vector<server::Endpoint> told = bound;
   for (server::Endpoint& endpoint : told) {
     const auto advertised =
         std::ranges::find(listeners.advertised, endpoint.listener, &server::Endpoint::listener);
+    const uint16_t bound_port = endpoint.port;
     if (advertised != listeners.advertised.end()) endpoint = *advertised;
+    if (endpoint.port == 0) endpoint.port = bound_port;
+    if (endpoint.host == "0.0.0.0" || endpoint.host == "::") endpoint.host = machine_address;
   }
   return told;
 }
@@ -76,6 +80,11 @@ coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
   settings.remote_data_dir = FoldersOf(config).remote;
   settings.producer_offsets_ttl_ms = config.Duration("coordinator.producer-offsets.ttl").count();
   settings.configuration = config.Values();
+  if (settings.lake_enabled) {  // Where the lake is, also by default: engines elsewhere read it.
+    settings.configuration.try_emplace("datalake.format", settings.lake_format);
+    for (const auto& [key, value] : LakePropertiesOf(config))
+      settings.configuration.try_emplace("datalake.paimon." + key, value);
+  }
   return settings;
 }
 

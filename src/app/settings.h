@@ -28,9 +28,11 @@ struct Listeners {
   std::vector<server::Endpoint> advertised;  ///< Those that differ from what is bound.
 };
 Result<Listeners> ListenersOf(const Config& config, const std::string& role);
-/// What clients are told: `bound`, with real ports, where nothing else is advertised.
+/// What clients are told: `bound`, with real ports, where nothing else is advertised. A listener
+/// bound to all addresses is told as `machine_address`, an advertised port 0 as the bound one.
 std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners,
-                                           const std::vector<server::Endpoint>& bound);
+                                           const std::vector<server::Endpoint>& bound,
+                                           const std::string& machine_address);
 
 coordinator::ClusterSettings ClusterSettingsOf(const Config& config);
 /// The parts that the configuration decides; pointers are left null.

@@ -77,15 +77,12 @@ struct SqlClient::State {
 };
 
 SqlClient::SqlClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
-SqlClient::SqlClient(SqlClient&&) noexcept = default;
-SqlClient& SqlClient::operator=(SqlClient&&) noexcept = default;
 
 SqlClient::~SqlClient() {
-  if (state_ != nullptr && !state_->session.empty())
-    state_->http.Delete("/api/v1/sessions/" + state_->session);
+  if (!state_->session.empty()) state_->http.Delete("/api/v1/sessions/" + state_->session);
 }
 
-Result<SqlClient> SqlClient::Connect(const std::string& url) {
+Result<std::unique_ptr<SqlClient>> SqlClient::Connect(const std::string& url) {
   auto state = std::make_unique<State>(url);
   if (!state->http.is_valid())
     return Error(ErrorCode::kInvalidConfig, "not a URL of the form http://HOST:PORT url=", url);
@@ -99,7 +96,7 @@ Result<SqlClient> SqlClient::Connect(const std::string& url) {
                  " status=", answer->status);
   }
   state->session = body["id"].get<std::string>();
-  return SqlClient(std::move(state));
+  return std::unique_ptr<SqlClient>(new SqlClient(std::move(state)));
 }
 
 Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {

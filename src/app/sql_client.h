@@ -1,28 +1,21 @@
 #pragma once
-#include <functional>
-#include <nlohmann/json_fwd.hpp>
+#include <memory>
 #include <string>
 
-#include "base/error.h"
+#include "app/sql_runner.h"
 
 namespace sluice::app {
 
 /// Runs statements on a server over HTTP, in one session.
 ///
 /// Format: `POST /api/v1/sql` answers one JSON object a line (docs/formats/sql-endpoint.md).
-class SqlClient {
+class SqlClient : public SqlRunner {
  public:
-  /// Called for every event of an answer but errors; returning false gives the statement up.
-  using OnEvent = std::function<bool(const nlohmann::json& event)>;
-
   /// `url`: "http://HOST:PORT". Errors: kNetwork when nobody answers there.
-  static Result<SqlClient> Connect(const std::string& url);
-  ~SqlClient();
-  SqlClient(SqlClient&&) noexcept;
-  SqlClient& operator=(SqlClient&&) noexcept;
+  static Result<std::unique_ptr<SqlClient>> Connect(const std::string& url);
+  ~SqlClient() override;
 
-  /// Run one statement. Errors: the server's, with its code; kNetwork when the answer breaks off.
-  Status Run(const std::string& sql, const OnEvent& on_event);
+  Status Run(const std::string& sql, const OnEvent& on_event) override;
 
  private:
   struct State;

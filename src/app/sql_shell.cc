@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "app/local_sql.h"
 #include "app/sql_client.h"
 #include "app/sql_printer.h"
 #include "io/file.h"
@@ -22,13 +23,14 @@ volatile std::sig_atomic_t interrupted = 0;
 
 struct ShellOptions {
   std::string url = "http://127.0.0.1:9180";
+  std::string bootstrap_servers;
   std::string format = "table";
   std::string statement;
   std::string file;
 };
 
 // Runs one statement and prints its answer; the error, if any, is returned.
-Status RunStatement(SqlClient& client, const std::string& format, std::string_view sql) {
+Status RunStatement(SqlRunner& client, const std::string& format, std::string_view sql) {
   ASSIGN_OR_RAISE(auto printer, SqlPrinter::Make(format, std::cout));
   int64_t written = -1;
   interrupted = 0;
@@ -47,7 +49,7 @@ Status RunStatement(SqlClient& client, const std::string& format, std::string_vi
 void PrintError(const Status& status) { std::cerr << "error: " << status.message() << "\n"; }
 
 // Stops at the first statement that fails.
-int RunScript(SqlClient& client, const std::string& format, const std::string& script) {
+int RunScript(SqlRunner& client, const std::string& format, const std::string& script) {
   for (const sql::StatementText& statement : sql::SplitStatements(script)) {
     const Status status = RunStatement(client, format, statement.text);
     if (status.ok()) continue;
@@ -69,7 +71,7 @@ bool IsQuit(std::string_view statement) {
 
 // Runs the complete statements at the front of `pending` and leaves the rest; false when the person
 // wants to go.
-bool RunComplete(SqlClient& client, const std::string& format, std::string* pending) {
+bool RunComplete(SqlRunner& client, const std::string& format, std::string* pending) {
   size_t used = 0;
   for (const sql::StatementText& statement : sql::SplitStatements(*pending)) {
     if (!statement.complete) break;
@@ -83,13 +85,14 @@ bool RunComplete(SqlClient& client, const std::string& format, std::string* pend
   return true;
 }
 
-int Interact(SqlClient& client, const ShellOptions& options) {
+int Interact(SqlRunner& client, const ShellOptions& options) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   using_history();
   stifle_history(kHistoryMax);
   const std::string history = HistoryPath();
   if (!history.empty()) read_history(history.c_str());
-  std::cout << "Connected to " << options.url
+  std::cout << "Connected to "
+            << (options.bootstrap_servers.empty() ? options.url : options.bootstrap_servers)
             << ". Statements end with a semicolon; quit; leaves.\n";
   std::string pending;
   while (true) {
@@ -117,6 +120,19 @@ int Interact(SqlClient& client, const ShellOptions& options) {
   return 0;
 }
 
+// To the server's engine over HTTP, or to the cluster with an engine in this process.
+Result<std::unique_ptr<SqlRunner>> Connect(const ShellOptions& options) {
+  if (options.bootstrap_servers.empty()) return SqlClient::Connect(options.url);
+  ASSIGN_OR_RAISE(auto local, LocalSql::Connect({.bootstrap_servers = options.bootstrap_servers,
+                                                 .interrupted = [] { return interrupted != 0; }}));
+  if (!local->lake_status().ok()) {
+    std::cerr
+        << "warning: the lake of the cluster cannot be read, rows come from the servers alone: "
+        << local->lake_status().message() << "\n";
+  }
+  return local;
+}
+
 int Run(const ShellOptions& options) {
   auto checked = SqlPrinter::Make(options.format, std::cout);
   if (!checked.ok()) {
@@ -132,15 +148,15 @@ int Run(const ShellOptions& options) {
     }
     script = *text;
   }
-  auto client = SqlClient::Connect(options.url);
+  auto client = Connect(options);
   if (!client.ok()) {
     PrintError(client.status());
     return 2;
   }
   if (!options.statement.empty() || !options.file.empty())
-    return RunScript(*client, options.format, script);
-  if (isatty(STDIN_FILENO)) return Interact(*client, options);
-  return RunScript(*client, options.format,
+    return RunScript(**client, options.format, script);
+  if (isatty(STDIN_FILENO)) return Interact(**client, options);
+  return RunScript(**client, options.format,
                    std::string(std::istreambuf_iterator<char>(std::cin), {}));
 }
 
@@ -150,6 +166,10 @@ int SqlMain(const std::vector<std::string>& args) {
   ShellOptions options;
   CLI::App app("Run SQL on a server.", "sluice sql");
   app.add_option("--url", options.url, "The server's HTTP address")->capture_default_str();
+  app.add_option("--bootstrap-servers", options.bootstrap_servers,
+                 "Run the engine in this process, on the cluster at HOST:PORT,...; views last as "
+                 "long as the shell")
+      ->excludes("--url");
   app.add_option("--format", options.format, "table, csv or json (one object a row)")
       ->capture_default_str();
   app.add_option("-e", options.statement, "Run these statements and leave");

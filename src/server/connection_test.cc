@@ -38,17 +38,17 @@ constexpr int16_t kEchoKey = 1;
 // Serves echoes in a simulated world; the last loop is the client's.
 struct ServedWorld {
   explicit ServedWorld(ConnectionSettings settings = {}, uint64_t budget_bytes = 1 << 20,
-                       uint64_t seed = 1)
+                       uint64_t seed = 1, bool serve = true)
       : world(seed), budget(budget_bytes) {
-    settings.service = &echo;
     settings.budget = &budget;
     settings.listener = "CLIENT";
-    auto started = FrameListener::Start({&network,
-                                         {&world.NewLoop(), &world.NewLoop()},
-                                         {"CLIENT", "127.0.0.1", 0},
-                                         std::move(settings)});
+    auto started = FrameListener::Bind({&network,
+                                        {&world.NewLoop(), &world.NewLoop()},
+                                        {"CLIENT", "127.0.0.1", 0},
+                                        std::move(settings)});
     CHECK(started.ok());
     listener = std::move(started).ValueUnsafe();
+    if (serve) listener->Serve(echo);
   }
   ~ServedWorld() { Stop(); }
   void Stop() {
@@ -112,6 +112,25 @@ TEST(ConnectionTest, CallsStartInOrderAndAreAnsweredAsTheyEnd) {
   }
   EXPECT_EQ(served.echo.started, bodies);
   EXPECT_EQ(answered, (std::vector<int32_t>{2, 1, 0}));
+}
+
+TEST(ConnectionTest, ConnectionsWaitFromBindToServe) {
+  ServedWorld served({}, 1 << 20, 1, /*serve=*/false);
+  const auto connection = served.Connect();
+  ASSERT_OK(io::SyncWait(served.client, Write(*connection, Request(1, "early"))));
+  served.world.RunUntilIdle();
+  EXPECT_TRUE(served.echo.started.empty());
+  served.listener->Serve(served.echo);
+  ASSERT_OK_AND_ASSIGN(const std::string body, Next(served, *connection).body);
+  EXPECT_EQ(body, "echo early");
+}
+
+TEST(ConnectionTest, WhatWaitedForAServiceThatNeverCameEnds) {
+  ServedWorld served({}, 1 << 20, 1, /*serve=*/false);
+  const auto connection = served.Connect();
+  served.world.RunUntilIdle();
+  served.Stop();
+  EXPECT_TRUE(AtEnd(served, *connection));
 }
 
 TEST(ConnectionTest, AFailedCallGivesAnErrorReplyAndTheConnectionGoesOn) {

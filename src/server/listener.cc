@@ -7,14 +7,29 @@ namespace sluice::server {
 
 // Shared with the connections, which may outlive the listener by a moment.
 struct FrameListener::State {
-  explicit State(ConnectionSettings s)
-      : settings(std::make_shared<const ConnectionSettings>(std::move(s))) {}
+  // A connection that came before there was a service.
+  struct Waiting {
+    io::Loop* loop;  // The connection's.
+    std::unique_ptr<io::Connection> connection;
+  };
 
   void Accept(const std::shared_ptr<State>& self, io::Loop& loop,
               std::unique_ptr<io::Connection> connection) {
+    std::shared_ptr<const ConnectionSettings> served_with;
+    {
+      const std::lock_guard lock(mutex);
+      served_with = settings;
+      if (served_with == nullptr) waiting.push_back({&loop, std::move(connection)});
+    }
+    if (served_with != nullptr) Begin(self, loop, std::move(connection), std::move(served_with));
+  }
+
+  void Begin(const std::shared_ptr<State>& self, io::Loop& loop,
+             std::unique_ptr<io::Connection> connection,
+             std::shared_ptr<const ConnectionSettings> served_with) {
     std::optional<shard::Gate::Pass> pass = gate.Enter();
     if (!pass.has_value()) return;  // Stopping: the connection closes as it goes.
-    auto served = std::make_shared<ServedConnection>(settings, counters, loop,
+    auto served = std::make_shared<ServedConnection>(std::move(served_with), counters, loop,
                                                      std::move(connection), std::move(*pass));
     {
       const std::lock_guard lock(mutex);
@@ -30,6 +45,19 @@ struct FrameListener::State {
     self->open.erase(served.get());
   }
 
+  // Hand each waiting connection to `take` on its own loop.
+  void Release(const std::function<void(io::Loop&, std::unique_ptr<io::Connection>)>& take) {
+    std::vector<Waiting> released;
+    {
+      const std::lock_guard lock(mutex);
+      released.swap(waiting);
+    }
+    for (Waiting& each : released) {
+      auto held = std::make_shared<std::unique_ptr<io::Connection>>(std::move(each.connection));
+      each.loop->Post([loop = each.loop, held, take] { take(*loop, std::move(*held)); });
+    }
+  }
+
   void CloseAll() {
     const std::lock_guard lock(mutex);
     for (const auto& [key, entry] : open) {
@@ -43,15 +71,16 @@ struct FrameListener::State {
     io::Loop* loop;
     std::weak_ptr<ServedConnection> served;
   };
-  const std::shared_ptr<const ConnectionSettings> settings;
+  std::shared_ptr<const ConnectionSettings> settings;  // Null until Serve.
+  std::vector<Waiting> waiting;
   const std::shared_ptr<ConnectionCounters> counters = std::make_shared<ConnectionCounters>();
   shard::Gate gate;
-  std::mutex mutex;  // Guards `open`, which loops change when connections come and go.
+  std::mutex mutex;  // Guards settings, waiting and open, which loops use as connections come.
   std::map<const ServedConnection*, Open> open;
 };
 
-Result<std::unique_ptr<FrameListener>> FrameListener::Start(Options options) {
-  auto state = std::make_shared<State>(std::move(options.settings));
+Result<std::unique_ptr<FrameListener>> FrameListener::Bind(Options options) {
+  auto state = std::make_shared<State>();
   const auto loops = options.loops;
   const auto accept = [state, loops](std::unique_ptr<io::Connection> connection) {
     for (io::Loop* loop : loops) {
@@ -63,19 +92,35 @@ Result<std::unique_ptr<FrameListener>> FrameListener::Start(Options options) {
                   options.network->Listen(options.bind.host, options.bind.port, loops, accept));
   Endpoint endpoint = std::move(options.bind);
   endpoint.port = listener->port();
-  return std::unique_ptr<FrameListener>(
-      new FrameListener(std::move(state), std::move(listener), std::move(endpoint)));
+  return std::unique_ptr<FrameListener>(new FrameListener(
+      std::move(state), std::move(options.settings), std::move(listener), std::move(endpoint)));
 }
 
-FrameListener::FrameListener(std::shared_ptr<State> state, std::unique_ptr<io::Listener> listener,
-                             Endpoint endpoint)
-    : state_(std::move(state)), listener_(std::move(listener)), endpoint_(std::move(endpoint)) {}
+void FrameListener::Serve(io::Service& service) {
+  settings_.service = &service;
+  {
+    const std::lock_guard lock(state_->mutex);
+    CHECK(state_->settings == nullptr);
+    state_->settings = std::make_shared<const ConnectionSettings>(settings_);
+  }
+  state_->Release([state = state_](io::Loop& loop, std::unique_ptr<io::Connection> connection) {
+    state->Accept(state, loop, std::move(connection));
+  });
+}
+
+FrameListener::FrameListener(std::shared_ptr<State> state, ConnectionSettings settings,
+                             std::unique_ptr<io::Listener> listener, Endpoint endpoint)
+    : state_(std::move(state)),
+      settings_(std::move(settings)),
+      listener_(std::move(listener)),
+      endpoint_(std::move(endpoint)) {}
 
 FrameListener::~FrameListener() = default;
 
 io::Task<void> FrameListener::Stop(io::Loop& loop) {
   listener_.reset();
   state_->gate.Close();
+  state_->Release([](io::Loop&, std::unique_ptr<io::Connection>) {});  // Each goes on its loop.
   state_->CloseAll();
   co_await state_->gate.CloseAndWait(loop);
 }

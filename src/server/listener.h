@@ -11,6 +11,7 @@ namespace sluice::server {
 
 /// Listens on one address for the protocol and serves every connection on one of the given loops.
 ///
+/// Bound first and served later: between the two the address is known and connections wait.
 /// Threads: any. Lifetime: Stop it (or let it go after the loops have stopped) before the service
 /// and the budget go.
 class FrameListener {
@@ -18,13 +19,16 @@ class FrameListener {
   struct Options {
     io::Network* network = nullptr;
     std::vector<io::Loop*> loops;
-    Endpoint bind;  ///< Port 0 = any free port.
-    ConnectionSettings settings;
+    Endpoint bind;                ///< Port 0 = any free port.
+    ConnectionSettings settings;  ///< Without the service.
   };
 
   /// Errors: kNetwork, naming the address, when it cannot be bound.
-  static Result<std::unique_ptr<FrameListener>> Start(Options options);
+  static Result<std::unique_ptr<FrameListener>> Bind(Options options);
   ~FrameListener();
+
+  /// Serve the connections that wait and all that come. Call once.
+  void Serve(io::Service& service);
 
   /// Accept no more, end every connection, wait until the last call is answered.
   io::Task<void> Stop(io::Loop& loop);
@@ -34,10 +38,11 @@ class FrameListener {
 
  private:
   struct State;
-  FrameListener(std::shared_ptr<State> state, std::unique_ptr<io::Listener> listener,
-                Endpoint endpoint);
+  FrameListener(std::shared_ptr<State> state, ConnectionSettings settings,
+                std::unique_ptr<io::Listener> listener, Endpoint endpoint);
 
   std::shared_ptr<State> state_;
+  ConnectionSettings settings_;
   std::unique_ptr<io::Listener> listener_;
   Endpoint endpoint_;
 };

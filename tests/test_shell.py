@@ -1,0 +1,90 @@
+"""`sluice sql`, over HTTP and with the engine in its own process."""
+import csv
+import io
+import json
+import subprocess
+
+import pytest
+
+from cluster import binary
+
+PATIENCE_S = 120
+SCRIPT = """
+CREATE TABLE people (id INT, name STRING, score DECIMAL(6, 2), PRIMARY KEY (id) NOT ENFORCED)
+    WITH ('bucket.num' = '2');
+INSERT INTO people VALUES (1, 'Ann', 1.50), (2, 'Bob, the second', NULL);
+INSERT INTO people VALUES (1, 'Ann', 2.50);
+"""
+
+
+def shell(where, *args, stdin=None):
+    return subprocess.run([binary(), "sql", *where, *args], input=stdin, text=True, capture_output=True,
+                          timeout=PATIENCE_S, check=False)
+
+
+@pytest.fixture(params=["--url", "--bootstrap-servers"])
+def where(server, request):
+    return [request.param, f"http://127.0.0.1:{server.http_port}" if request.param == "--url" else server.bootstrap]
+
+
+def test_every_format_shows_the_rows(where, tmp_path):
+    script = tmp_path / "script.sql"
+    script.write_text(SCRIPT)
+    filled = shell(where, "-f", str(script))
+    assert filled.returncode == 0, filled.stderr
+    query = "SELECT id, name, score FROM people ORDER BY id"
+
+    lines = shell(where, "--format", "json", "-e", query).stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"id": 1, "name": "Ann", "score": "2.50"}, {"id": 2, "name": "Bob, the second", "score": None}]
+    rows = list(csv.reader(io.StringIO(shell(where, "--format", "csv", "-e", query).stdout)))
+    assert rows[:2] == [["id", "name", "score"], ["1", "Ann", "2.50"]] and rows[2][:2] == ["2", "Bob, the second"]
+    table = shell(where, stdin=query + ";").stdout
+    assert "Bob, the second" in table and "2.50" in table
+
+
+def test_a_session_lasts_for_the_script(where):
+    done = shell(where, "--format", "json", "-e", """
+        CREATE DATABASE other; USE other; CREATE TABLE t (a INT); INSERT INTO t VALUES (5);
+        CREATE VIEW v AS SELECT a + 1 AS b FROM t; SELECT b FROM v; SHOW TABLES""")
+    assert done.returncode == 0, done.stderr
+    assert '{"b":6}' in done.stdout.replace(" ", "")
+
+
+def test_the_first_error_ends_the_script(where):
+    failed = shell(where, "-e", "SELECT 1;\nSELECT * FROM nowhere;\nSELECT 'never'")
+    assert failed.returncode == 1
+    assert "line 2" in failed.stderr and "nowhere" in failed.stderr and "never" not in failed.stdout
+
+
+def test_views_of_a_shell_with_its_own_engine_are_its_own(server):
+    where = ["--bootstrap-servers", server.bootstrap]
+    assert shell(where, "-e", "CREATE VIEW mine AS SELECT 1 AS a; SELECT a FROM mine").returncode == 0
+    assert shell(where, "-e", "SELECT a FROM mine").returncode == 1
+
+
+def test_lake_and_log_are_read_as_one(make_server):
+    server = make_server().start()
+    where = ["--bootstrap-servers", server.bootstrap]
+    made = shell(where, "-e", """
+        CREATE TABLE t (a INT, b STRING) WITH ('bucket.num' = '1', 'table.datalake.enabled' = 'true',
+            'table.datalake.freshness' = '1s');
+        INSERT INTO t VALUES (1, 'old'), (2, 'old')""")
+    assert made.returncode == 0, made.stderr
+    client = server.client()
+    server.wait_for_lake(client, "fluss.t", {0: 2})
+    client.close()
+    read = shell(where, "--format", "json", "-e",
+                 "INSERT INTO t VALUES (3, 'new'); SELECT COUNT(*) AS n FROM t; SELECT COUNT(*) AS m FROM t$lake")
+    assert read.returncode == 0 and read.stderr == "", read.stderr
+    rows = [json.loads(line) for line in read.stdout.splitlines() if line.startswith("{")]
+    assert {"n": 3} in rows and ({"m": 2} in rows or {"m": 3} in rows)
+
+
+def test_nobody_at_the_address(tmp_path):
+    if binary() is None:
+        pytest.skip("no server is built")
+    gone = shell(["--bootstrap-servers", "127.0.0.1:1"], "-e", "SELECT 1")
+    assert gone.returncode == 2 and "127.0.0.1:1" in gone.stderr
+    wrong = shell(["--bootstrap-servers", "nowhere"], "-e", "SELECT 1")
+    assert wrong.returncode == 2 and "nowhere" in wrong.stderr
