@@ -60,6 +60,7 @@ class FakeLake : public lake::LakeCatalog {
   struct Table {
     types::TableDescriptor descriptor;
     bool has_snapshot = false;
+    std::optional<types::TableDescriptor> before;  ///< The last change.
   };
   explicit FakeLake(const Power& power) : power_(power) {}
 
@@ -89,8 +90,23 @@ class FakeLake : public lake::LakeCatalog {
     RETURN_NOT_OK(Available());
     const auto found = tables.find(path);
     if (found == tables.end()) return Error(ErrorCode::kTableNotExist, "no lake table path=", path);
-    for (const lake::LakeChange& change : changes) Apply(change, &found->second.descriptor);
-    return Status::OK();
+    types::TableDescriptor changed = found->second.descriptor;
+    for (const lake::LakeChange& change : changes) Apply(change, &changed);
+    if (changed.ToJson() == found->second.descriptor.ToJson()) return Status::OK();
+    found->second.before = std::exchange(found->second.descriptor, std::move(changed));
+    return fails_after ? Error(ErrorCode::kStorage, "the lake did it, but says no") : Status::OK();
+  }
+  Result<bool> TakeBackAlter(const types::TablePath& path,
+                             const std::vector<lake::LakeChange>& changes) override {
+    RETURN_NOT_OK(Available());
+    const auto found = tables.find(path);
+    if (found == tables.end() || !found->second.before.has_value()) return true;
+    Table& table = found->second;
+    types::TableDescriptor changed = *table.before;
+    for (const lake::LakeChange& change : changes) Apply(change, &changed);
+    if (changed.ToJson() != table.descriptor.ToJson()) return true;
+    table.descriptor = *std::exchange(table.before, std::nullopt);
+    return true;
   }
   Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
     RETURN_NOT_OK(Available());
@@ -115,6 +131,7 @@ class FakeLake : public lake::LakeCatalog {
 
   std::map<types::TablePath, Table> tables;
   bool reachable = true;
+  bool fails_after = false;  ///< A change is made and answered with an error.
 
  private:
   Status Available() const {

@@ -23,8 +23,9 @@ bool LakeRefused(const Status& status);
 ///
 /// Order of a change that touches the lake: intent → lake → catalog (with the intent's removal) →
 /// tablet servers. Of one that does not: catalog → tablet servers. The catalog's batch is what
-/// makes it true: before it the change is undone or tried again, after it it is done, and a tablet
-/// server that was not told is told again later. Threads: confined to the coordinator's loop; lake
+/// makes it true: before it nobody was told of success, so what an intent names is undone, at once
+/// or when the lake answers again; after it it is done, and a tablet server that was not told is
+/// told again later. Threads: confined to the coordinator's loop; lake
 /// and files on the pool.
 class Ddl {
  public:
@@ -106,6 +107,8 @@ class Ddl {
                                                    const TableChange& change) const;
   io::Task<Result<bool>> LakeKnows(meta::TablePtr table, types::TableDescriptor descriptor);
   io::Task<Status> AlterInLake(meta::TablePtr table, types::TableDescriptor after);
+  io::Task<Result<bool>> TakeBackInLake(meta::TablePtr table, AlterIntent alter);
+  io::Task<Status> UndoAlter(meta::DdlIntent intent, Status why);
   io::Task<Status> FinishAlter(meta::DdlIntent intent);
   io::Task<Status> CommitAlter(types::TablePath path, types::TableDescriptor descriptor,
                                std::optional<int64_t> intent);

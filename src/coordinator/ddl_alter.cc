@@ -140,20 +140,23 @@ io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change,
   CO_RETURN_NOT_OK(in_lake);
   if (!*in_lake) co_return co_await CommitAlter(path, std::move(descriptor), std::nullopt);
 
-  const AlterIntent alter{.table_id = table->info.table_id, .descriptor = descriptor};
+  AlterIntent alter{.table_id = table->info.table_id, .descriptor = descriptor};
+  if (LakeEnabled(descriptor) && !LakeEnabled(table->info.descriptor)) {
+    lake::LakeCatalog* lake = options_.lake;
+    auto look = [lake, path] { return lake->TableExists(path); };
+    CO_ASSIGN_OR_RETURN(alter.lake_existed,
+                        co_await options_.pool->Run(*options_.loop, std::move(look)));
+  }
   meta::DdlIntent intent{.kind = AlterIntent::kKind, .path = path, .payload = alter.ToJson()};
   CO_ASSIGN_OR_RETURN(intent.id, options_.catalog->AddIntent(intent));
   CRASH_POINT("ddl.alter.after-intent");
   Status altered = co_await AlterInLake(table, descriptor);
-  if (!altered.ok() && LakeRefused(altered)) {
-    LogIfError(options_.catalog->RemoveIntent(intent.id), "undo of a failed ALTER TABLE");
+  if (altered.ok()) {
+    CRASH_POINT("ddl.alter.after-lake");
+    altered = co_await CommitAlter(path, std::move(descriptor), intent.id);
   }
-  CO_RETURN_NOT_OK(
-      altered);  // A failed file operation may have happened all the same: then the intent stays.
-  CRASH_POINT("ddl.alter.after-lake");
-  // Should this fail too, the intent stays and the change is finished before the next one, or at
-  // the next start.
-  co_return co_await CommitAlter(path, std::move(descriptor), intent.id);
+  if (altered.ok()) co_return altered;
+  co_return co_await UndoAlter(std::move(intent), std::move(altered));
 }
 
 io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, types::TableDescriptor after) {
@@ -173,7 +176,39 @@ io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, types::TableDescriptor a
   co_return co_await options_.pool->Run(*options_.loop, std::move(alter));
 }
 
-// From the intent on, at the next start. Each step may have been done before.
+// True when the lake is as it was before the change.
+io::Task<Result<bool>> Ddl::TakeBackInLake(meta::TablePtr table, AlterIntent alter) {
+  lake::LakeCatalog* lake = options_.lake;
+  if (lake == nullptr) co_return true;
+  auto take_back = [lake, table, alter = std::move(alter)]() -> Result<bool> {
+    const types::TableDescriptor& before = table->info.descriptor;
+    const types::TablePath& path = table->info.path;
+    if (!alter.lake_existed) return lake->RemoveEmptyTable(path);
+    return lake->TakeBackAlter(path, LakeChanges(before, alter.descriptor));
+  };
+  co_return co_await options_.pool->Run(*options_.loop, std::move(take_back));
+}
+
+// Take back what the lake got, then the intent; `why` is handed on, unless the lake keeps the
+// change, which is finished then.
+io::Task<Status> Ddl::UndoAlter(meta::DdlIntent intent, Status why) {
+  const types::TablePath path = intent.path;
+  meta::DdlIntent half_done = intent;
+  Status settled = co_await RecoverAlter(std::move(half_done));
+  if (!settled.ok()) {
+    LogWarn("cannot undo a failed ALTER TABLE yet table={} cause={}", path.ToString(),
+            settled.ToString());
+    options_.tell_again();  // The intent stays, and with it the next try.
+    co_return why;
+  }
+  const meta::TablePtr table = state()->FindTable(path);
+  auto alter = AlterIntent::FromJson(intent.payload);
+  const bool done = table != nullptr && alter.ok() &&
+                    table->info.descriptor.ToJson() == alter->descriptor.ToJson();
+  co_return done ? Status::OK() : why;
+}
+
+// From the intent on, when the lake keeps the change. Each step may have been done before.
 io::Task<Status> Ddl::FinishAlter(meta::DdlIntent intent) {
   CO_ASSIGN_OR_RETURN(AlterIntent alter, AlterIntent::FromJson(intent.payload));
   CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(intent.path));

@@ -70,7 +70,7 @@ io::Task<Status> Ddl::CreateInLake(types::TablePath path, CreateIntent create) {
   co_return taken.status();
 }
 
-// From the intent on; also at the next start.
+// From the intent on.
 io::Task<Status> Ddl::FinishCreate(meta::DdlIntent intent) {
   CO_ASSIGN_OR_RETURN(CreateIntent create, CreateIntent::FromJson(intent.payload));
   types::TableDescriptor descriptor = create.descriptor;
@@ -90,6 +90,7 @@ io::Task<Status> Ddl::UndoCreate(meta::DdlIntent intent, Status why) {
     if (!removed.ok()) {
       LogWarn("cannot undo a failed CREATE TABLE in the lake yet table={} cause={}",
               intent.path.ToString(), removed.status().ToString());
+      options_.tell_again();
       co_return why;  // The intent stays, and with it the next try.
     }
   }

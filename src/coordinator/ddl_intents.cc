@@ -52,7 +52,9 @@ Result<CreateIntent> CreateIntent::FromJson(std::string_view text) {
 }
 
 std::string AlterIntent::ToJson() const {
-  return Dump({{"table_id", table_id}, {"descriptor", descriptor.ToJson()}});
+  return Dump({{"table_id", table_id},
+               {"descriptor", descriptor.ToJson()},
+               {"lake_existed", lake_existed}});
 }
 
 Result<AlterIntent> AlterIntent::FromJson(std::string_view text) {
@@ -64,6 +66,8 @@ Result<AlterIntent> AlterIntent::FromJson(std::string_view text) {
   }
   AlterIntent intent;
   intent.table_id = json["table_id"].get<int64_t>();
+  const auto existed = json.find("lake_existed");  // Older intents do not say.
+  intent.lake_existed = existed == json.end() || !existed->is_boolean() || existed->get<bool>();
   ASSIGN_OR_RAISE(intent.descriptor, types::TableDescriptor::FromJson(*descriptor));
   return intent;
 }

@@ -27,6 +27,7 @@ struct AlterIntent {
   static constexpr char kKind[] = "alter_table";
   int64_t table_id = -1;
   types::TableDescriptor descriptor;  ///< As it will be.
+  bool lake_existed = true;           ///< The lake had a table of that name before.
 
   std::string ToJson() const;
   static Result<AlterIntent> FromJson(std::string_view json);

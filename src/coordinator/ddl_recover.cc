@@ -61,37 +61,37 @@ io::Task<Status> Ddl::RecoverOne(meta::DdlIntent intent) {
   co_return options_.catalog->RemoveIntent(intent.id);
 }
 
-// Finished where that is possible; where the lake refuses for good, undone.
+// Nobody was told that it exists, so it is undone.
 io::Task<Status> Ddl::RecoverCreate(meta::DdlIntent intent) {
-  Status finished = co_await FinishCreate(intent);
-  if (finished.ok()) {
-    LogInfo("finished a half-done CREATE TABLE table={}", intent.path.ToString());
-    co_return finished;
-  }
   const int64_t intent_id = intent.id;
   const types::TablePath path = intent.path;
-  Status why = co_await UndoCreate(std::move(intent), std::move(finished));
+  Status why = co_await UndoCreate(
+      std::move(intent), Error(ErrorCode::kStorage, "CREATE TABLE is half done table=", path));
   const meta::CatalogStatePtr after = state();
   const bool undone =
       std::ranges::find(after->intents, intent_id, &meta::DdlIntent::id) == after->intents.end();
   if (!undone) co_return why;
-  LogInfo("undid a half-done CREATE TABLE table={} cause={}", path.ToString(), why.ToString());
+  LogInfo("undid a half-done CREATE TABLE table={}", path.ToString());
   co_return Status::OK();
 }
 
+// As with CREATE, unless the lake has rows of the changed table already.
 io::Task<Status> Ddl::RecoverAlter(meta::DdlIntent intent) {
   const int64_t intent_id = intent.id;
   const types::TablePath path = intent.path;
-  Status finished = co_await FinishAlter(std::move(intent));
-  if (finished.ok()) {
-    LogInfo("finished a half-done ALTER TABLE table={}", path.ToString());
-    co_return finished;
+  CO_ASSIGN_OR_RETURN(AlterIntent alter, AlterIntent::FromJson(intent.payload));
+  const meta::TablePtr table = state()->FindTable(path);
+  if (table != nullptr && table->info.table_id == alter.table_id) {
+    auto taken_back = co_await TakeBackInLake(table, std::move(alter));
+    CO_RETURN_NOT_OK(taken_back);
+    if (!*taken_back) {
+      Status finished = co_await FinishAlter(std::move(intent));
+      if (finished.ok() || !LakeRefused(finished)) co_return finished;
+    }
   }
-  if (!LakeRefused(finished))
-    co_return finished;  // A lake that could not be asked: the next start tries again.
-  LogInfo("gave up a half-done ALTER TABLE table={} cause={}", path.ToString(),
-          finished.ToString());
-  co_return options_.catalog->RemoveIntent(intent_id);
+  CO_RETURN_NOT_OK(options_.catalog->RemoveIntent(intent_id));
+  LogInfo("undid a half-done ALTER TABLE table={}", path.ToString());
+  co_return Status::OK();
 }
 
 }  // namespace sluice::coordinator

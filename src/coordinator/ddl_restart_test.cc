@@ -165,7 +165,49 @@ TEST_F(DdlRestartTest, AChangeThatTheLakeDoesNotAnswerWaitsForIt) {
   h.lake.reachable = true;
   h.world.RunFor(std::chrono::seconds(60));  // It is tried again by itself.
   ExpectWhole(h, "once the lake answers");
+  EXPECT_EQ(h.state()->FindTable(kLake)->info.schema_id, 1);  // Nobody was told of success.
+  ASSERT_OK(h.AddColumn(kLake, "extra", DataType::Of(TypeKind::kBigInt)));
   EXPECT_EQ(h.state()->FindTable(kLake)->info.schema_id, 2);
+}
+
+// An error means that the change is not made, now and after a restart.
+TEST_F(DdlRestartTest, AnAlterThatFailsInTheLakeIsUndone) {
+  for (const bool made_all_the_same : {false, true}) {
+    Harness h;
+    h.Start();
+    ASSERT_OK(h.CreateDatabase("db"));
+    ASSERT_OK(h.CreateTable(kLake, LakeTableDescriptor()));
+    io::SetCrashHook([&](std::string_view at) {
+      if (at == "ddl.alter.after-intent" && !made_all_the_same) h.lake.reachable = false;
+    });
+    h.lake.fails_after = made_all_the_same;
+    EXPECT_FALSE(h.AddColumn(kLake, "extra", DataType::Of(TypeKind::kBigInt)).ok());
+    io::SetCrashHook({});
+    h.lake.fails_after = false;
+    h.lake.reachable = true;
+    EXPECT_EQ(h.state()->FindTable(kLake)->info.schema_id, 1);
+    h.Restart();
+    EXPECT_EQ(h.state()->FindTable(kLake)->info.schema_id, 1);
+    ExpectWhole(h, "after the restart");
+  }
+}
+
+TEST_F(DdlRestartTest, AFirstSwitchToTheLakeThatFailsIsUndone) {
+  Harness h;
+  h.Start();
+  ASSERT_OK(h.CreateDatabase("db"));
+  ASSERT_OK(h.CreateTable(kPlain, LogTable()));
+  io::SetCrashHook([&](std::string_view at) {
+    if (at == "ddl.alter.after-intent") h.lake.reachable = false;
+  });
+  EXPECT_FALSE(h.SetOption(kPlain, "table.datalake.enabled", "true").ok());
+  io::SetCrashHook({});
+  h.Restart();
+  h.lake.reachable = true;
+  h.world.RunFor(std::chrono::seconds(60));
+  EXPECT_FALSE(h.state()->FindTable(kPlain)->lake_enabled());
+  EXPECT_TRUE(h.lake.tables.empty());
+  ExpectWhole(h, "once the lake answers");
 }
 
 TEST_F(DdlRestartTest, ATabletServerThatWasAwayIsToldLater) {

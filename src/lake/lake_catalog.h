@@ -31,6 +31,8 @@ struct LakeCatalogOptions {
   io::FileSystem* files = nullptr;
   io::Clock* clock = nullptr;
   io::Random* random = nullptr;  ///< Called from any thread.
+  /// False: the warehouse was made before, and its absence is an error.
+  bool may_make_warehouse = true;
 };
 
 /// The catalog of a warehouse, as the coordinator (DDL), tiering and SQL use it.
@@ -39,7 +41,7 @@ struct LakeCatalogOptions {
 class LakeCatalog {
  public:
   /// Errors: kInvalidConfig naming the property: unknown format or metastore, no warehouse,
-  /// warehouse that cannot be written.
+  /// warehouse that cannot be written, or is gone.
   static Result<std::unique_ptr<LakeCatalog>> Open(LakeCatalogOptions options);
   virtual ~LakeCatalog() = default;
 
@@ -61,6 +63,10 @@ class LakeCatalog {
   /// that may not change.
   virtual Status AlterTable(const types::TablePath& path,
                             const std::vector<LakeChange>& changes) = 0;
+  /// Undo AlterTable with the same changes; true when the lake is as it was before, also when it
+  /// never had them. False when rows were written with them: then they stay.
+  virtual Result<bool> TakeBackAlter(const types::TablePath& path,
+                                     const std::vector<LakeChange>& changes) = 0;
   /// Undo CreateTable: remove the table if it has no snapshot; true when it is gone.
   virtual Result<bool> RemoveEmptyTable(const types::TablePath& path) = 0;
 

@@ -26,12 +26,24 @@ class PaimonCatalog : public LakeCatalog {
         files_(*options.files),
         warehouse_(std::move(warehouse)) {}
 
+  // An empty mount point looks like a new warehouse, so a mark tells one that was made.
+  Status FindOrMake(bool may_make) {
+    ASSIGN_OR_RAISE(const bool made, files_.Exists(Mark()));
+    if (made) return Status::OK();
+    if (!may_make) return Gone(ErrorCode::kInvalidConfig);
+    Status written = files_.MakeFolders(warehouse_);
+    if (written.ok()) written = files_.ReplaceFile(Mark(), "");
+    if (written.ok()) return written;
+    return Error(ErrorCode::kInvalidConfig,
+                 "warehouse cannot be written, datalake.paimon.warehouse=", warehouse_,
+                 " reason=", written.message());
+  }
+
   // Fails at start rather than at the first table when nothing can be written.
   Status CheckWritable() {
     const std::string probe =
         io::JoinPath(warehouse_, ".probe." + OwnName(*services_.random) + ".tmp");
-    Status written = files_.MakeFolders(warehouse_);
-    if (written.ok()) written = WriteSynced(files_, probe, "");
+    Status written = WriteSynced(files_, probe, "");
     // What commits rest on.
     if (written.ok()) written = files_.RenameIfAbsent(probe, probe + "2").status();
     if (written.ok()) written = files_.Remove(probe + "2");
@@ -49,6 +61,8 @@ class PaimonCatalog : public LakeCatalog {
                             bool must_be_empty) override {
     ASSIGN_OR_RAISE(const LakeSchema wanted, LakeSchemaOf(descriptor, services_.clock->NowMs()));
     const TablePaths paths(LocationOf(path));
+    ASSIGN_OR_RAISE(const bool made, files_.Exists(Mark()));
+    if (!made) return Gone(ErrorCode::kStorage);
     RETURN_NOT_OK(files_.MakeFolders(paths.SchemaFolder()));
     RETURN_NOT_OK(SyncFolders(files_, warehouse_, paths.SchemaFolder()));
     CRASH_POINT("lake.create.before-schema");
@@ -83,6 +97,26 @@ class PaimonCatalog : public LakeCatalog {
     }
     return Error(ErrorCode::kStorage,
                  "lake table is changed by others too often, table=", path.ToString());
+  }
+
+  Result<bool> TakeBackAlter(const types::TablePath& path,
+                             const std::vector<LakeChange>& changes) override {
+    const TablePaths paths(LocationOf(path));
+    SchemaStore schemas(files_, paths);
+    ASSIGN_OR_RAISE(const auto ids, schemas.Ids());
+    if (ids.size() < 2) return true;
+    ASSIGN_OR_RAISE(const auto latest, schemas.ById(ids.back()));
+    ASSIGN_OR_RAISE(const auto before, schemas.ById(ids[ids.size() - 2]));
+    if (!HasAll(*latest, changes) || HasAll(*before, changes)) return true;
+    SnapshotStore snapshots(files_, paths);
+    ASSIGN_OR_RAISE(const auto newest, snapshots.LatestId());
+    if (newest.has_value()) {
+      ASSIGN_OR_RAISE(const auto snapshot, snapshots.Read(*newest));
+      if (snapshot.schema_id >= latest->id) return false;
+    }
+    RETURN_NOT_OK(files_.Remove(paths.Schema(latest->id)));
+    RETURN_NOT_OK(files_.SyncFolder(paths.SchemaFolder()));
+    return true;
   }
 
   Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
@@ -130,6 +164,13 @@ class PaimonCatalog : public LakeCatalog {
   const std::string& warehouse() const override { return warehouse_; }
 
  private:
+  std::string Mark() const { return io::JoinPath(warehouse_, ".sluice-warehouse"); }
+  Status Gone(ErrorCode code) const {
+    return Error(code,
+                 "warehouse is gone, is its disk mounted? datalake.paimon.warehouse=", warehouse_,
+                 " missing=", Mark());
+  }
+
   std::string LocationOf(const types::TablePath& path) const {
     return io::JoinPath(io::JoinPath(warehouse_, path.database + std::string(kDatabaseSuffix)),
                         path.table);
@@ -149,6 +190,12 @@ class PaimonCatalog : public LakeCatalog {
     return Error(ErrorCode::kLakeTableAlreadyExist,
                  "lake table exists and is not empty, table=", path.ToString(),
                  " path=", paths.location(), " snapshot=", ids.back());
+  }
+
+  bool HasAll(const LakeSchema& schema, const std::vector<LakeChange>& changes) const {
+    const auto edit = EditOf(schema, changes);
+    return edit.ok() && edit->added.empty() && edit->set_options.empty() &&
+           edit->reset_options.empty();
   }
 
   // What of the changes is still to be done.
@@ -258,6 +305,7 @@ Result<std::unique_ptr<LakeCatalog>> LakeCatalog::Open(LakeCatalogOptions option
                  "warehouse must be a local folder, datalake.paimon.warehouse=", warehouse);
   }
   auto catalog = std::make_unique<paimon::PaimonCatalog>(options, std::move(warehouse));
+  RETURN_NOT_OK(catalog->FindOrMake(options.may_make_warehouse));
   RETURN_NOT_OK(catalog->CheckWritable());
   return catalog;
 }

@@ -139,6 +139,23 @@ TEST_F(PaimonCatalogTest, AlterIsRepeatable) {
   EXPECT_CODE(ErrorCode::kTableNotExist, catalog_->AlterTable({"db", "none"}, changes));
 }
 
+TEST_F(PaimonCatalogTest, AlterIsTakenBackUnlessRowsWereWrittenWithIt) {
+  ASSERT_OK(catalog_->CreateTable(path_, Descriptor(), true));
+  const std::vector<LakeChange> changes{LakeChange::AddColumn({"extra", DataType::Time(3), "x"}),
+                                        LakeChange::SetOption("mine", "2")};
+  const auto schema_id = [&] { return catalog_->OpenTable(path_).ValueOrDie()->schema().id; };
+  EXPECT_TRUE(*catalog_->TakeBackAlter(path_, changes));  // It never had them.
+  ASSERT_OK(catalog_->AlterTable(path_, changes));
+  EXPECT_EQ(schema_id(), 1);
+  EXPECT_TRUE(*catalog_->TakeBackAlter(path_, changes));
+  EXPECT_EQ(schema_id(), 0);
+  ASSERT_OK(catalog_->AlterTable(path_, changes));
+  ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable(path_));
+  ASSERT_OK(table->Commit({}, {}));
+  EXPECT_FALSE(*catalog_->TakeBackAlter(path_, changes));
+  EXPECT_EQ(schema_id(), 1);
+}
+
 TEST_F(PaimonCatalogTest, UndoRemovesOnlyEmptyTables) {
   ASSERT_OK(catalog_->CreateTable(path_, Descriptor(), true));
   ASSERT_OK_AND_ASSIGN(const bool gone, catalog_->RemoveEmptyTable(path_));
@@ -163,6 +180,26 @@ TEST_F(PaimonCatalogTest, OpenNamesWhatIsWrong) {
   const Status unwritable = Open({{"warehouse", "/proc/nowhere"}}).status();
   EXPECT_CODE(ErrorCode::kInvalidConfig, unwritable);
   EXPECT_NE(unwritable.message().find("/proc/nowhere"), std::string::npos);
+}
+
+TEST_F(PaimonCatalogTest, AWarehouseThatIsGoneIsNotMadeAnew) {
+  const std::string warehouse = folder_.path() + "/wh";
+  const auto open_known = [&] {
+    return LakeCatalog::Open({.properties = {{"warehouse", warehouse}},
+                              .files = &io::LocalFileSystem(),
+                              .clock = &clock_,
+                              .random = &random_,
+                              .may_make_warehouse = false})
+        .status();
+  };
+  EXPECT_OK(open_known());
+  ASSERT_OK(io::LocalFileSystem().Rename(warehouse, warehouse + ".away"));
+  ASSERT_OK(io::LocalFileSystem().MakeFolders(warehouse));  // An empty mount point.
+  const Status gone = catalog_->CreateTable(path_, Descriptor(), true).status();
+  EXPECT_CODE(ErrorCode::kStorage, gone);
+  EXPECT_NE(gone.message().find(warehouse), std::string::npos);
+  EXPECT_CODE(ErrorCode::kInvalidConfig, open_known());
+  EXPECT_TRUE(io::LocalFileSystem().List(warehouse)->empty());
 }
 
 }  // namespace
