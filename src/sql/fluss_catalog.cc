@@ -164,7 +164,8 @@ Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref
 namespace {
 
 Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
-                                              std::shared_ptr<lake::LakeTable> table) {
+                                              std::shared_ptr<lake::LakeTable> table,
+                                              UnpinnedTables& unpinned) {
   std::vector<SourceColumn> columns = ColumnsOfLake(table->schema());
   std::optional<lake::LakeSnapshot> snapshot;
   if (ref.as_of_ms) {
@@ -175,12 +176,24 @@ Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
     ASSIGN_OR_RAISE(snapshot, table->LatestSnapshot());
   }
   if (!snapshot) return MakeLakeView(std::move(columns), std::move(table), std::nullopt, nullptr);
-  ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, snapshot->id));
+  ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, ref.path, snapshot->id, unpinned));
   ASSIGN_OR_RAISE(lake::LakePlan plan, table->Plan(*snapshot, {}));
   return MakeLakeView(std::move(columns), std::move(table), std::move(plan), std::move(pin));
 }
 
 }  // namespace
+
+// The lake must have what the cluster recorded: a folder that lost its snapshots is not empty.
+Status FlussTableCatalog::CheckNewest(const types::TablePath& path, lake::LakeTable& table) {
+  io::Loop& loop = NextLoop();
+  const auto recorded =
+      interruption()->Wait(loop, admin_.GetLakeSnapshot(loop, path, std::nullopt, false));
+  if (!recorded.ok()) return Status::OK();  // Never tiered, or a table of the lake alone.
+  ASSIGN_OR_RAISE(const auto newest, table.LatestSnapshot());
+  if (newest.has_value() && newest->id >= recorded->snapshot_id) return Status::OK();
+  return Error(ErrorCode::kLakeSnapshotNotExist, "lake table has lost its snapshot table=", path,
+               " snapshot=", recorded->snapshot_id);
+}
 
 Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) {
   if (ref.part == TablePart::kLakeSnapshots) {
@@ -191,7 +204,8 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   }
   if (ref.part == TablePart::kLake) {
     ASSIGN_OR_RAISE(auto table, OpenLake(ref.path));
-    return ViewOfLake(ref, std::move(table));
+    if (!ref.as_of_ms && !ref.as_of_snapshot) RETURN_NOT_OK(CheckNewest(ref.path, *table));
+    return ViewOfLake(ref, std::move(table), *options_.unpinned);
   }
 
   auto read = std::make_shared<UnionRead>();
@@ -217,7 +231,8 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   if (tiered) {
     facts.snapshot_id = readable->snapshot_id;
     ASSIGN_OR_RAISE(read->lake, OpenLake(ref.path));
-    ASSIGN_OR_RAISE(read->pin, LakePin::Take(read->lake, readable->snapshot_id));
+    ASSIGN_OR_RAISE(read->pin,
+                    LakePin::Take(read->lake, ref.path, readable->snapshot_id, *options_.unpinned));
     ASSIGN_OR_RAISE(const lake::LakeSnapshot snapshot,
                     read->lake->SnapshotById(readable->snapshot_id));
     ASSIGN_OR_RAISE(read->lake_plan, read->lake->Plan(snapshot, {}));

@@ -9,6 +9,7 @@
 #include "io/loop.h"
 #include "lake/lake_catalog.h"
 #include "sql/table_source.h"
+#include "sql/unpinned_tables.h"
 #include "sql/view_store.h"
 
 namespace sluice::sql {
@@ -19,6 +20,8 @@ struct FlussCatalogOptions {
   lake::LakeCatalog* lake =
       nullptr;  ///< Null: the cluster has no lake, or it cannot be reached from here.
   ViewStore* views = nullptr;
+  /// Shared by the catalogs of all sessions.
+  std::shared_ptr<UnpinnedTables> unpinned = std::make_shared<UnpinnedTables>();
 };
 
 /// The cluster's tables for the engine: rows of lake and log together, the lake alone, and the
@@ -61,6 +64,7 @@ class FlussTableCatalog : public TableCatalog {
  private:
   io::Loop& NextLoop();
   Result<std::shared_ptr<lake::LakeTable>> OpenLake(const types::TablePath& path);
+  Status CheckNewest(const types::TablePath& path, lake::LakeTable& table);
 
   FlussCatalogOptions options_;
   client::Admin admin_;

@@ -9,22 +9,25 @@
 #include "lake/lake_table.h"
 #include "sql/table_source.h"
 #include "sql/union_read.h"
+#include "sql/unpinned_tables.h"
 
 namespace sluice::sql {
 
 /// Keeps a lake snapshot from being expired while a statement reads it.
 class LakePin {
  public:
-  /// Errors: those of the lake when the pin cannot be written.
+  /// A lake that cannot be written (full, read-only) is read without a pin: one WARN line per
+  /// table. Errors: those of the lake when the snapshot is not there.
   static Result<std::unique_ptr<LakePin>> Take(std::shared_ptr<lake::LakeTable> table,
-                                               int64_t snapshot_id);
+                                               const types::TablePath& path, int64_t snapshot_id,
+                                               UnpinnedTables& unpinned);
   ~LakePin();
 
  private:
   LakePin(std::shared_ptr<lake::LakeTable> table, std::string consumer)
       : table_(std::move(table)), consumer_(std::move(consumer)) {}
   std::shared_ptr<lake::LakeTable> table_;
-  std::string consumer_;
+  std::string consumer_;  // Empty: not pinned.
 };
 
 /// A table and everything that a statement learned of it before its first row.

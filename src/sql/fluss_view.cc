@@ -12,12 +12,22 @@ namespace sluice::sql {
 // --- pins ---
 
 Result<std::unique_ptr<LakePin>> LakePin::Take(std::shared_ptr<lake::LakeTable> table,
-                                               int64_t snapshot_id) {
-  ASSIGN_OR_RAISE(std::string consumer, table->Pin(snapshot_id));
-  return std::unique_ptr<LakePin>(new LakePin(std::move(table), std::move(consumer)));
+                                               const types::TablePath& path, int64_t snapshot_id,
+                                               UnpinnedTables& unpinned) {
+  auto consumer = table->Pin(snapshot_id);
+  if (!consumer.ok()) {
+    RETURN_NOT_OK(table->SnapshotById(snapshot_id));
+    if (unpinned.Add(path))
+      LogWarn("lake table is read without a pin table={} cause={}", path.ToString(),
+              consumer.status().ToString());
+    consumer = std::string();
+  }
+  return std::unique_ptr<LakePin>(new LakePin(std::move(table), *std::move(consumer)));
 }
 
-LakePin::~LakePin() { LogIfError(table_->Unpin(consumer_), "release of a lake snapshot"); }
+LakePin::~LakePin() {
+  if (!consumer_.empty()) LogIfError(table_->Unpin(consumer_), "release of a lake snapshot");
+}
 
 types::BucketId UnionRead::IdOf(const UnionBucket& bucket) const {
   types::BucketId id{.table_id = table.table_id, .bucket = bucket.bucket};
