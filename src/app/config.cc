@@ -280,6 +280,13 @@ int64_t Config::Int(std::string_view key) const {
 
 bool Config::Bool(std::string_view key) const { return String(key) == "true"; }
 
+double Config::Ratio(std::string_view key) const {
+  const std::string& text = String(key);
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);  // Checked when it was set.
+  return value;
+}
+
 uint64_t Config::SizeBytes(std::string_view key) const {
   const auto value = ParseSize(String(key));
   CHECK(value.ok());

@@ -52,6 +52,7 @@ class Config {
   const std::string& String(std::string_view key) const;
   int64_t Int(std::string_view key) const;
   bool Bool(std::string_view key) const;
+  double Ratio(std::string_view key) const;
   uint64_t SizeBytes(std::string_view key) const;
   std::chrono::milliseconds Duration(std::string_view key) const;
   bool IsSet(std::string_view key) const { return values_.contains(key); }

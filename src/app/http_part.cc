@@ -1,7 +1,9 @@
 #include "app/http_part.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/disk_watch.h"
 #include "app/machine.h"
 #include "app/status_source.h"
 #include "app/version.h"
@@ -66,15 +68,20 @@ gateway::SqlEndpoint::Options EndpointOptions(const HttpPart::Options& options) 
 
 struct HttpPart::Parts {
   explicit Parts(const Options& options)
-      : status(options.catalog, options.tablet, options.tiering, options.loop),
+      : disks(options.disks),
+        status(options.catalog, options.tablet, options.tiering, options.loop),
         overview(status, options.clock, std::string(kVersion)),
         statements(EndpointOptions(options)),
         server(ServerOptions(options.config)),
         host(options.config.String("http.host")) {}
 
   void AddRoutes() {
-    server.Route("GET", "/health", [](const gateway::HttpRequest&) {
-      return gateway::HttpResponse{.body = R"({"status":"ok"})"};
+    // A server that refuses writes still answers reads, so it is not down.
+    server.Route("GET", "/health", [this](const gateway::HttpRequest&) {
+      const Status room = disks.CheckAll();
+      nlohmann::json health = {{"status", room.ok() ? "ok" : "writes refused"}};
+      if (!room.ok()) health["reason"] = room.message();
+      return gateway::HttpResponse{.body = health.dump()};
     });
     server.Route("GET", "/metrics", [this](const gateway::HttpRequest&) {
       return gateway::HttpResponse{.content_type = "text/plain; version=0.0.4",
@@ -88,6 +95,7 @@ struct HttpPart::Parts {
     statements.Register(&server);
   }
 
+  const DiskWatch& disks;
   MetricRegistry metrics;
   ProcessStatus status;
   gateway::Overview overview;

@@ -25,6 +25,8 @@ class TieringService;
 
 namespace sluice::app {
 
+class DiskWatch;
+
 /// What the server offers over HTTP: health, metrics, the overview of tables, SQL, the console's
 /// files.
 class HttpPart {
@@ -36,6 +38,7 @@ class HttpPart {
     const tiering::TieringService* tiering;  ///< Null when no table may be tiered.
     sql::Engine& engine;
     std::function<std::shared_ptr<sql::TableCatalog>()> make_tables;  ///< One for each session.
+    const DiskWatch& disks;
     std::function<void(std::vector<MetricSample>*)>
         process_samples;  ///< Metrics of the process itself.
     io::Loop& loop;       ///< Where the replicas are asked.

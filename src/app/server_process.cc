@@ -2,6 +2,7 @@
 
 #include "app/catalog_tables.h"
 #include "app/catalog_views.h"
+#include "app/disk_watch.h"
 #include "app/http_part.h"
 #include "app/machine.h"
 #include "app/settings.h"
@@ -85,6 +86,8 @@ struct ServerProcess::Parts {
   io::Clock& clock = io::SystemClock();
   io::Random& random = io::SystemRandom();
   std::unique_ptr<io::FileSystem::Lock> data_lock;
+  std::unique_ptr<DiskWatch> disks;
+  const io::DiskGuard* data_disk = nullptr;  // One of them.
 
   std::unique_ptr<io::Pool> read_pool, sync_pool, flush_pool, catalog_pool;
   std::unique_ptr<io::LoopThreads> shard_threads, coordinator_thread, local_thread;
@@ -115,6 +118,11 @@ Status ServerProcess::Parts::OpenData() {
   ASSIGN_OR_RAISE(data_lock, files.LockFile(io::JoinPath(folders.data, "server.lock")));
   RETURN_NOT_OK(files.MakeFolders(folders.metadata));
   RETURN_NOT_OK(files.MakeFolders(folders.remote));
+  disks = std::make_unique<DiskWatch>(
+      files, DiskWatch::Limits{config.Ratio("server.data-disk.write-limit-ratio"),
+                               config.Ratio("server.data-disk.recover-ratio")});
+  data_disk = &disks->Add(folders.data, data_lock.get());
+  disks->Add(folders.remote);
   read_pool = io::Pool::Start({.name = "read", .threads = 4});
   sync_pool = io::Pool::Start({.name = "sync", .threads = 2});
   flush_pool = io::Pool::Start({.name = "flush", .threads = 2, .nice = kBackgroundNice});
@@ -129,15 +137,23 @@ Status ServerProcess::Parts::OpenData() {
 
 Status ServerProcess::Parts::OpenLake() {
   if (!settings.lake_enabled) return Status::OK();
+  // Names the warehouse that this server made or took up, which must not be absent later.
+  const std::string mark = io::JoinPath(folders.data, "warehouse.known");
+  const auto known = files.ReadFile(mark);
+  const bool is_known = known.ok() && *known == folders.warehouse;
   ASSIGN_OR_RAISE(lake, lake::LakeCatalog::Open({.format = settings.lake_format,
                                                  .properties = LakePropertiesOf(config),
                                                  .files = &files,
                                                  .clock = &clock,
-                                                 .random = &random}));
+                                                 .random = &random,
+                                                 .may_make_warehouse = !is_known}));
+  if (!is_known) RETURN_NOT_OK(files.ReplaceFile(mark, folders.warehouse));
+  disks->Add(lake->warehouse());
   return Status::OK();
 }
 
 Status ServerProcess::Parts::StartTablet() {
+  disks->Start(local_thread->at(0), *sync_pool);
   shard::Shards::Options shard_options;
   for (size_t i = 0; i < shard_threads->size(); ++i)
     shard_options.loops.push_back(&shard_threads->at(i));
@@ -155,6 +171,7 @@ Status ServerProcess::Parts::StartTablet() {
   options.sync_pool = sync_pool.get();
   options.flush_pool = flush_pool.get();
   options.key_stores = key_stores.get();
+  options.disk = data_disk;
   options.new_writer_id = [this](io::Loop& loop) { return coordinator->NewWriterId(loop); };
   tablet = std::make_unique<tablet::TabletService>(std::move(options));
   io::Loop& loop = local_thread->at(0);
@@ -222,6 +239,7 @@ Status ServerProcess::Parts::StartCoordinator() {
       .files = &files,
       .clock = &clock,
       .random = &random,
+      .disk = data_disk,
       .settings = settings,
       .address = {coordinator_told[0].host, coordinator_told[0].port,
                   server::FormatEndpoints(coordinator_told)},
@@ -250,6 +268,7 @@ Status ServerProcess::Parts::StartTiering() {
       .lake = lake.get(),
       .loop = &local_thread->at(0),
       .freshness_of = FreshnessOf,
+      .has_room = [this] { return disks->CheckAll(); },
       .rounds_max = static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.rounds-max"))),
       .bucket_threads =
           static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.bucket-threads"))),
@@ -280,6 +299,7 @@ Status ServerProcess::Parts::StartHttp() {
       .tiering = tiering.get(),
       .engine = *engine,
       .make_tables = make_tables,
+      .disks = *disks,
       .process_samples = [this](std::vector<MetricSample>* samples) { CollectSamples(samples); },
       .loop = local_thread->at(0),
       .clock = clock,
@@ -289,6 +309,7 @@ Status ServerProcess::Parts::StartHttp() {
 
 void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
   using Kind = MetricSample::Kind;
+  disks->Collect(samples);
   for (const Role* role : {&tablet_role, &coordinator_role}) {
     for (const auto& listener : role->listeners) CollectListener(*listener, samples);
   }

@@ -106,6 +106,7 @@ io::Task<Result<io::Payload>> CoordinatorCore::Serve(io::Call call) {
     co_return Error(ErrorCode::kUnsupportedVersion,
                     "the coordinator has no such call api_key=", call.api_key);
   }
+  if (AddsMetadata(call.api_key)) CO_RETURN_NOT_OK(CheckWrite());
   const Running counted(this);
   co_return co_await handler(*this, std::move(call.body));
 }
@@ -170,7 +171,8 @@ io::Task<Result<int64_t>> Coordinator::NewWriterId(io::Loop& loop) {
 
 io::Task<Status> Coordinator::CreateView(io::Loop& loop, meta::ViewInfo view, bool replace) {
   return OnCoordinator<Status>(core_, loop,
-                               [view = std::move(view), replace](CoordinatorCore& core) {
+                               [view = std::move(view), replace](CoordinatorCore& core) -> Status {
+                                 RETURN_NOT_OK(core.CheckWrite());
                                  return core.options.catalog->CreateView(view, replace);
                                });
 }

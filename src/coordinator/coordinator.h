@@ -5,6 +5,7 @@
 
 #include "coordinator/settings.h"
 #include "io/clock.h"
+#include "io/disk_guard.h"
 #include "io/file.h"
 #include "io/loop.h"
 #include "io/pool.h"
@@ -33,6 +34,7 @@ class Coordinator : public io::Service {
     io::FileSystem* files = nullptr;
     io::Clock* clock = nullptr;
     io::Random* random = nullptr;
+    const io::DiskGuard* disk = nullptr;  ///< Of the metadata; null = changes are always taken.
     ClusterSettings settings;
     CoordinatorAddress address;
     std::vector<TabletServer> tablet_servers;

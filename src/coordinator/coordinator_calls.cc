@@ -318,4 +318,18 @@ CallHandler FindHandler(int16_t api_key) {
   return found == Handlers().end() ? nullptr : found->second;
 }
 
+bool AddsMetadata(int16_t api_key) {
+  switch (static_cast<ApiKey>(api_key)) {
+    case ApiKey::kCreateDatabase:
+    case ApiKey::kAlterDatabase:
+    case ApiKey::kCreateTable:
+    case ApiKey::kAlterTable:
+    case ApiKey::kCreatePartition:
+    case ApiKey::kRegisterProducerOffsets:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace sluice::coordinator

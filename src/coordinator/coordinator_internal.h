@@ -21,6 +21,9 @@ struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
   io::Task<void> Stop();
   io::Task<Result<io::Payload>> Serve(io::Call call);
   Result<int64_t> NewWriterId();
+  Status CheckWrite() const {
+    return options.disk == nullptr ? Status::OK() : options.disk->CheckWrite();
+  }
   /// Tell the tablet servers everything once more, after a while.
   void TellAgain();
   static io::Task<void> TellNow(std::shared_ptr<CoordinatorCore> self);
@@ -58,5 +61,8 @@ struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
 /// Answers one call; null when the coordinator has no such call.
 using CallHandler = io::Task<Result<io::Payload>> (*)(CoordinatorCore& core, std::string body);
 CallHandler FindHandler(int16_t api_key);
+/// True for a call that makes the metadata grow, so that a nearly full disk refuses it. Drops are
+/// not among them: they make room.
+bool AddsMetadata(int16_t api_key);
 
 }  // namespace sluice::coordinator

@@ -56,6 +56,8 @@ class FileSystem {
   class Lock {
    public:
     virtual ~Lock() = default;
+    /// False when the locked path names another file by now, or none: its folder was moved.
+    virtual bool IsInPlace() const = 0;
   };
 
   virtual ~FileSystem() = default;
@@ -81,9 +83,11 @@ class FileSystem {
   Result<bool> Exists(const std::string& path);
   /// Errors: a Status that names the folder when another process holds it.
   virtual Result<std::unique_ptr<Lock>> LockFile(const std::string& path) = 0;
-  /// Bytes free for us on the device below `path`, and its size.
+  /// Bytes free for us on the device below `path`, those in use, and its size, which may be more
+  /// than both: a part may be kept for the system.
   struct Space {
     uint64_t free_bytes;
+    uint64_t used_bytes;
     uint64_t total_bytes;
   };
   virtual Result<Space> SpaceAt(const std::string& path) = 0;

@@ -182,9 +182,16 @@ class LocalFile : public File {
 
 class LocalLock : public FileSystem::Lock {
  public:
-  explicit LocalLock(Descriptor held) : held_(std::move(held)) {}
+  LocalLock(std::string path, Descriptor held) : path_(std::move(path)), held_(std::move(held)) {}
+
+  bool IsInPlace() const override {
+    struct stat named, held;
+    return ::stat(path_.c_str(), &named) == 0 && ::fstat(held_.number(), &held) == 0 &&
+           named.st_ino == held.st_ino && named.st_dev == held.st_dev;
+  }
 
  private:
+  const std::string path_;
   Descriptor held_;  // The kernel frees the lock with it, also when the process is killed.
 };
 
@@ -295,13 +302,14 @@ class MachineFiles : public FileSystem {
       return Error(ErrorCode::kStorage,
                    "folder is in use by another process folder=", FolderOf(path));
     }
-    return std::make_unique<LocalLock>(std::move(descriptor));
+    return std::make_unique<LocalLock>(path, std::move(descriptor));
   }
 
   Result<Space> SpaceAt(const std::string& path) override {
     struct statvfs info;
     if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus("stat", path, errno);
-    return Space{info.f_bavail * info.f_frsize, info.f_blocks * info.f_frsize};
+    return Space{info.f_bavail * info.f_frsize, (info.f_blocks - info.f_bfree) * info.f_frsize,
+                 info.f_blocks * info.f_frsize};
   }
 };
 

@@ -58,11 +58,16 @@ size_t BytesOf(const Produce& request, const std::vector<size_t>& slots) {
 Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const ProducePtr request, ParseProduce(std::move(call.body)));
   const Gather<Produced> gather(loop, request->ids.size());
+  const Status room = core->CheckWrite();
   const auto cut = core->Cut(request->ids);
   // Posted before anything is awaited: batches of one connection reach a shard in their order of
   // arrival.
   for (size_t i = 0; i < cut.size(); ++i) {
     if (cut[i].empty()) continue;
+    if (!room.ok()) {
+      for (const size_t slot : cut[i]) gather.Set(slot, {room});
+      continue;
+    }
     const bool posted = core->RunOn(i, BytesOf(*request, cut[i]),
                                     [request, slots = cut[i], gather](BucketShard& shard) {
                                       for (const size_t slot : slots)

@@ -58,10 +58,15 @@ Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const PutRequestPtr request, ParsePut(std::move(call.body)));
   CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->view.table_id, call.api_version));
   const PutGather gather(loop, request->ids.size());
+  const Status room = core->CheckWrite();
   const auto cut = core->Cut(request->ids);
   // As with produce: in order of arrival.
   for (size_t i = 0; i < cut.size(); ++i) {
     if (cut[i].empty()) continue;
+    if (!room.ok()) {
+      for (const size_t slot : cut[i]) gather.Set(slot, room);
+      continue;
+    }
     size_t bytes = 0;
     for (const size_t slot : cut[i]) bytes += request->view.buckets[slot].records.size();
     const bool posted =

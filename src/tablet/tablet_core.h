@@ -44,6 +44,10 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   /// The same for control messages, which are never refused.
   void PostTo(size_t shard, std::function<void(BucketShard&)> work);
   Status MailboxFull(size_t shard) const;
+  /// Errors: kDiskWriteLocked while the disk takes no more records.
+  Status CheckWrite() const {
+    return options_.disk == nullptr ? Status::OK() : options_.disk->CheckWrite();
+  }
 
   /// Accept a call of the coordinator with this epoch. Errors: kInvalidCoordinator when a newer one
   /// was seen.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "io/clock.h"
+#include "io/disk_guard.h"
 #include "io/file.h"
 #include "io/pool.h"
 #include "io/random.h"
@@ -33,6 +34,7 @@ struct TabletOptions {
   io::Pool* sync_pool = nullptr;   ///< fsync and checkpoints.
   io::Pool* flush_pool = nullptr;  ///< Moves of keys to the stores.
   kv::KeyStores* key_stores = nullptr;
+  const io::DiskGuard* disk = nullptr;  ///< Of the data folder; null = writes are always taken.
   /// INIT_WRITER: a writer id never given before (the coordinator's).
   std::function<io::Task<Result<int64_t>>(io::Loop& loop)> new_writer_id;
 

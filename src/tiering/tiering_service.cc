@@ -177,7 +177,8 @@ void TieringService::Engine::RunRound(const client::TieringRound& handout) {
                            .bucket_pool = buckets_.get(),
                            .bytes_max = options_.round_bytes_max,
                            .stopping = &stopping_};
-  const auto result = Round(round, handout).Run();
+  const Status room = options_.has_room ? options_.has_room() : Status::OK();
+  const auto result = room.ok() ? Round(round, handout).Run() : Result<RoundResult>(room);
   if (result.ok()) {
     board_.RoundFinished(handout.table_id, result->summary);
     book_.Finished(handout.table_id, result->summary.records, result->summary.file_bytes,

@@ -22,6 +22,8 @@ struct ServiceOptions {
   io::Loop* loop = nullptr;           ///< For timers and the clock; outlives the service.
   /// `table.datalake.freshness` of a table.
   std::function<std::chrono::milliseconds(const types::TableDescriptor&)> freshness_of;
+  /// Whether the lake's disk has room for another round; may be empty. Runs on any thread.
+  std::function<Status()> has_room;
   size_t rounds_max = 2;      ///< Tables tiered at a time.
   size_t bucket_threads = 2;  ///< Buckets read and written at a time, over all tables.
   int64_t round_bytes_max =

@@ -197,6 +197,10 @@ class SimFileSystem::HeldLock : public FileSystem::Lock {
     const std::lock_guard lock(state_->mutex);
     if (boot_ == state_->boots) state_->locked.erase(path_);
   }
+  bool IsInPlace() const override {
+    const std::lock_guard lock(state_->mutex);
+    return boot_ == state_->boots && state_->locked.contains(path_);
+  }
 
  private:
   const std::shared_ptr<State> state_;
@@ -394,7 +398,8 @@ Result<std::unique_ptr<FileSystem::Lock>> SimFileSystem::LockFile(const std::str
 Result<FileSystem::Space> SimFileSystem::SpaceAt(const std::string& path) {
   RETURN_NOT_OK(Stat(path));
   const std::lock_guard lock(state_->mutex);
-  return Space{state_->free_bytes, kDiskBytes};
+  return Space{state_->free_bytes, kDiskBytes - std::min(state_->free_bytes, kDiskBytes),
+               kDiskBytes};
 }
 
 }  // namespace sluice::io
