@@ -1,0 +1,300 @@
+"""Disks that fill up, folders that vanish: a clear error, no abort, and work goes on by itself afterwards."""
+import json
+import os
+import subprocess
+import time
+import urllib.request
+
+import pyarrow as pa
+import pytest
+
+import cluster
+import wire_client as wire
+import workload
+from cluster import SqlError
+from wire_client import WireError
+
+STORAGE = 26
+LOG_TABLE = wire.descriptor(workload.LOG_COLUMNS, buckets=1)
+LAKE_TABLE = wire.descriptor(workload.LOG_COLUMNS, buckets=1, properties=workload.lake_properties("1s"))
+KEY_TABLE = wire.descriptor(workload.KEY_COLUMNS, primary_key=["id"], buckets=1)
+RATIO = "server.data-disk.write-limit-ratio"
+
+
+@pytest.fixture
+def server(tmp_path):
+    if cluster.binary() is None:
+        pytest.skip("no server is built; SLUICE_BIN names none")
+    made = cluster.Server(tmp_path)
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 MB, which only root can make."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", folder], capture_output=True).returncode != 0:
+        pytest.skip("cannot mount a file system")
+    yield str(folder)
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def rows(first, count=10):
+    return wire.log_batch(pa.RecordBatch.from_pylist(
+        [{"id": i, "writer": 0, "text": "x"} for i in range(first, first + count)], workload.LOG_SCHEMA))
+
+
+def put(client, table_id, first, count=200):
+    records = [(wire.paimon_key(i), wire.kv_row(i, i, "x" * 80)) for i in range(first, first + count)]
+    client.put(table_id, 0, wire.kv_batch(records, -1, -1))
+
+
+def fill(path):
+    """Use up the disk below `path` with one file."""
+    with open(path, "ab", 0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 4096)
+        except OSError:
+            pass
+
+
+def until(check, seconds=20):
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return check()
+        except (AssertionError, WireError, SqlError):
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def health(server):
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.http_port}/health", timeout=5) as answer:
+        return json.load(answer)
+
+
+def refuses(code, call):
+    try:
+        call()
+    except WireError as error:
+        assert error.code == code, error
+        return str(error)
+    raise AssertionError("it was not refused")
+
+
+def test_writes_are_refused_before_the_disk_is_full(server):
+    server.start()
+    client = server.client()
+    client.create_table("fluss.t", LOG_TABLE)
+    client.create_table("fluss.k", KEY_TABLE)
+    table, keys = client.table_info("fluss.t")[0], client.table_info("fluss.k")[0]
+    client.produce(table, 0, rows(0))
+    client.close()
+    server.stop()
+
+    server.settings[RATIO] = "0.00001"
+    server.start()
+    client = server.client()
+    assert "nearly full" in refuses(STORAGE, lambda: client.produce(table, 0, rows(10)))
+    assert "nearly full" in refuses(STORAGE, lambda: put(client, keys, 0))
+    assert "nearly full" in refuses(STORAGE, lambda: client.create_table("fluss.u", LOG_TABLE))
+    assert server.sql("SELECT COUNT(*) FROM t") == [[10]]
+    assert health(server)["status"] == "writes refused"
+    assert "nearly full" in health(server)["reason"]
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.http_port}/metrics", timeout=5) as answer:
+        assert "sluice_disk_writes_refused" in answer.read().decode()
+    client.drop_table("fluss.k")  # Makes room.
+    client.close()
+    server.stop()
+
+    del server.settings[RATIO]
+    server.start()
+    client = server.client()
+    client.produce(table, 0, rows(10))
+    assert health(server)["status"] == "ok"
+    client.close()
+    server.stop()
+
+
+def test_ddl_on_a_full_disk_neither_aborts_nor_stays_refused(small_disk):
+    server = cluster.Server(small_disk, **{RATIO: "1"})
+    server.log_path = f"{os.path.dirname(small_disk)}/server.out"
+    ballast = f"{small_disk}/ballast"
+    try:
+        with open(ballast, "wb") as file:
+            file.write(b"\0" * (40 << 20))
+        server.start()
+        client = server.client()
+        fill(ballast)
+        made, refused = set(), 0
+        for i in range(6000):  # Until the space that the store had set aside is used up.
+            try:
+                client.create_table(f"fluss.q{i}", LOG_TABLE)
+                made.add(f"q{i}")
+            except WireError as error:
+                assert error.code == STORAGE, error
+                refused += 1
+                if refused == 20:
+                    break
+        assert refused >= 1  # The store may find room again by writing its log anew.
+        assert server.sql("SELECT 1") == [[1]]
+        os.truncate(ballast, 30 << 20)
+        until(lambda: client.create_table("fluss.after", LOG_TABLE))
+        client.close()
+        server.kill()
+        server.start()
+        client = server.client()
+        assert set(client.tables("fluss")) == made | {"after"}
+        client.close()
+
+        fill(ballast)
+        server.kill()
+        server.launch()
+        time.sleep(2)
+        assert server.process.poll() in (None, 1), server.log_tail()  # A clear error at most.
+        server.kill()
+        os.truncate(ballast, 0)
+        server.start()
+        server.stop()
+    finally:
+        server.kill()
+
+
+def test_keys_are_taken_again_once_there_is_room(small_disk):
+    server = cluster.Server(small_disk, **{RATIO: "1", "kv.write-back.bytes-max": "256kb",
+                                           "log.segment.file-size": "1mb"})
+    server.log_path = f"{os.path.dirname(small_disk)}/server.out"
+    ballast = f"{small_disk}/ballast"
+    try:
+        with open(ballast, "wb") as file:
+            file.write(b"\0" * (50 << 20))
+        server.start()
+        client = server.client()
+        client.create_table("fluss.k", KEY_TABLE)
+        table = client.table_info("fluss.k")[0]
+        acked, refused, first = 0, 0, 0
+        while refused < 50:
+            try:
+                put(client, table, first)
+                first += 200
+                acked = first
+            except WireError:
+                refused += 1
+        assert server.running(), server.log_tail()
+        os.truncate(ballast, 0)
+        until(lambda: put(client, table, first))
+        assert server.sql("SELECT COUNT(*) FROM k") == [[first + 200]]
+        client.close()
+        server.kill()
+        server.start()
+        assert server.sql("SELECT COUNT(*) FROM k") == [[first + 200]]
+        server.stop()
+    finally:
+        server.kill()
+
+
+def test_an_alter_that_failed_is_not_there_after_a_restart(server):
+    server.start()
+    client = server.client()
+    client.create_table("fluss.t", LOG_TABLE)
+    with open(f"{server.warehouse}/fluss.db", "w"):  # In place of the folder.
+        pass
+    with pytest.raises(WireError):
+        client.alter_table("fluss.t", {"table.datalake.enabled": "true"})
+    with pytest.raises(WireError):
+        client.create_table("fluss.u", LAKE_TABLE)
+    client.close()
+    server.kill()
+    os.remove(f"{server.warehouse}/fluss.db")
+    server.start()
+    client = server.client()
+    assert client.table_info("fluss.t")[1]["properties"].get("table.datalake.enabled") != "true"
+    assert client.tables("fluss") == ["t"]
+    client.alter_table("fluss.t", {"table.datalake.enabled": "true"})
+    client.close()
+    server.stop()
+
+
+def tiered(server, client, count):
+    def check():
+        assert server.sql("SELECT COUNT(*) FROM t$lake") == [[count]]
+    until(check)
+
+
+def test_a_lake_that_cannot_be_written_is_still_read(server):
+    server.start()
+    client = server.client()
+    client.create_table("fluss.t", LAKE_TABLE)
+    client.produce(client.table_info("fluss.t")[0], 0, rows(0))
+    tiered(server, client, 10)
+    consumers = f"{server.warehouse}/fluss.db/t/consumer"
+    if os.path.isdir(consumers):
+        os.rename(consumers, consumers + ".away")
+    with open(consumers, "w"):  # No pin can be written below it.
+        pass
+    for _ in range(3):
+        assert server.sql("SELECT COUNT(*) FROM t") == [[10]]
+        assert server.sql("SELECT COUNT(*) FROM t$lake") == [[10]]
+    with open(server.log_path) as log:
+        assert log.read().count("lake table is read without a pin") == 1
+    client.close()
+    server.stop()
+
+
+def test_a_lake_table_that_lost_its_snapshots_is_not_empty(server):
+    server.start()
+    client = server.client()
+    client.create_table("fluss.t", LAKE_TABLE)
+    client.produce(client.table_info("fluss.t")[0], 0, rows(0))
+    tiered(server, client, 10)
+    os.rename(f"{server.warehouse}/fluss.db/t/snapshot", f"{server.warehouse}/fluss.db/t/snapshot.away")
+    for query in ("SELECT COUNT(*) FROM t$lake", "SELECT COUNT(*) FROM t"):
+        with pytest.raises(SqlError):
+            server.sql(query)
+    os.rename(f"{server.warehouse}/fluss.db/t/snapshot.away", f"{server.warehouse}/fluss.db/t/snapshot")
+    client.close()
+    server.stop()
+
+
+def test_a_warehouse_that_is_gone_is_not_made_anew(server):
+    server.start()
+    client = server.client()
+    client.create_table("fluss.t", LAKE_TABLE)
+    os.rename(server.warehouse, server.warehouse + ".away")
+    os.mkdir(server.warehouse)  # As the mount point of a disk that is not mounted.
+    with pytest.raises(WireError) as failed:
+        client.create_table("fluss.u", LAKE_TABLE)
+    assert server.warehouse in str(failed.value)
+    client.close()
+    server.kill()
+    server.launch()
+    assert server.process.wait(timeout=30) == 1
+    assert "warehouse is gone" in server.log_tail()
+    os.rmdir(server.warehouse)
+    os.rename(server.warehouse + ".away", server.warehouse)
+    server.start()
+    assert server.client().tables("fluss") == ["t"]
+    server.stop()
+
+
+def test_a_data_folder_that_is_moved_away_takes_no_writes(server):
+    server.start()
+    client = server.client()
+    client.create_table("fluss.t", LOG_TABLE)
+    table = client.table_info("fluss.t")[0]
+    client.produce(table, 0, rows(0))
+    data = server.settings["data.dir"]
+    os.rename(data, data + ".away")
+
+    def is_refused():
+        assert "moved" in refuses(STORAGE, lambda: client.produce(table, 0, rows(10)))
+    until(is_refused)
+    assert "moved" in health(server)["reason"]
+    os.rename(data + ".away", data)
+    until(lambda: client.produce(table, 0, rows(20)))
+    client.close()
+    server.stop()
