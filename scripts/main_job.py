@@ -47,6 +47,7 @@ class Server:
             "coordinator.bind.listeners": f"CLIENT://127.0.0.1:{self.options.coordinator_port}",
             "tablet-server.bind.listeners": f"CLIENT://127.0.0.1:{self.options.tablet_port}",
             "http.port": str(self.options.http_port),
+            "server.data-disk.write-limit-ratio": "0.99",  # It needs little, and a laptop's disk is often full.
         }
         command = [self.options.sluice, "server"]
         for key, value in settings.items():

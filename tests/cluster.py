@@ -64,6 +64,7 @@ class Server:
             "coordinator.bind.listeners": f"CLIENT://127.0.0.1:{self.coordinator_port}",
             "tablet-server.bind.listeners": f"CLIENT://127.0.0.1:{self.tablet_port}",
             "http.port": str(self.http_port),
+            "server.data-disk.write-limit-ratio": "1",  # The disk of a test machine may be nearly full.
             **{key.replace("__", ".").replace("_", "-"): str(value) for key, value in settings.items()},
         }
         self.process = None

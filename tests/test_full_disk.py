@@ -111,7 +111,7 @@ def test_writes_are_refused_before_the_disk_is_full(server):
     client.close()
     server.stop()
 
-    del server.settings[RATIO]
+    server.settings[RATIO] = "1"
     server.start()
     client = server.client()
     client.produce(table, 0, rows(10))

@@ -46,7 +46,7 @@ constexpr ConfigKey kKeys[] = {
      "A connection without traffic for so long is closed"},
     {"server.data-disk.write-limit-ratio", kRatio, "0.85", kUsed,
      "Disk use from which on writes, DDL that adds and tiering are refused; 1 = never"},
-    {"server.data-disk.recover-ratio", kRatio, "0.80", kUsed,
+    {"server.data-disk.write-recover-ratio", kRatio, "0.80", kUsed,
      "Disk use below which they are allowed again"},
     // DDL
     {"default.bucket.number", kInt, "1", kUsed, "Buckets of a table that does not say"},

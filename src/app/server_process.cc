@@ -120,7 +120,7 @@ Status ServerProcess::Parts::OpenData() {
   RETURN_NOT_OK(files.MakeFolders(folders.remote));
   disks = std::make_unique<DiskWatch>(
       files, DiskWatch::Limits{config.Ratio("server.data-disk.write-limit-ratio"),
-                               config.Ratio("server.data-disk.recover-ratio")});
+                               config.Ratio("server.data-disk.write-recover-ratio")});
   data_disk = &disks->Add(folders.data, data_lock.get());
   disks->Add(folders.remote);
   read_pool = io::Pool::Start({.name = "read", .threads = 4});
