@@ -156,10 +156,12 @@ Status TieringWorkload::AppendToLog(Machine& machine) {
 
 Status TieringWorkload::Round(Machine& machine) {
   const std::atomic<bool> stopping = false;
+  tiering::RowBudget rows(64 << 20);
   const tiering::RoundOptions options{.link = &cluster_,
                                       .lake = lake_.get(),
                                       .clock = &machine.clock,
                                       .bucket_pool = pool_.get(),
+                                      .rows = &rows,
                                       .stopping = &stopping};
   ASSIGN_OR_RAISE(const auto before, cluster_.RecordedSnapshot(table_.path));
   ASSIGN_OR_RAISE(const auto table, lake_->OpenTable(table_.path));

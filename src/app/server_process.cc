@@ -272,7 +272,8 @@ Status ServerProcess::Parts::StartTiering() {
       .rounds_max = static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.rounds-max"))),
       .bucket_threads =
           static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.bucket-threads"))),
-      .round_bytes_max = static_cast<int64_t>(config.SizeBytes("tiering.round-bytes-max"))});
+      .round_bytes_max = static_cast<int64_t>(config.SizeBytes("tiering.round-bytes-max")),
+      .row_bytes_max = static_cast<int64_t>(memory.tiering_bytes)});
   tiering->Start();
   return Status::OK();
 }
@@ -323,6 +324,18 @@ void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
                       Kind::kGauge,
                       {},
                       static_cast<double>(request_budget->total_bytes())});
+  if (tiering != nullptr) {
+    samples->push_back({"sluice_tiering_budget_used_bytes",
+                        "Decoded rows that tiering rounds hold.",
+                        Kind::kGauge,
+                        {},
+                        static_cast<double>(tiering->row_bytes())});
+    samples->push_back({"sluice_tiering_budget_bytes",
+                        "Most bytes of decoded rows in tiering rounds.",
+                        Kind::kGauge,
+                        {},
+                        static_cast<double>(memory.tiering_bytes)});
+  }
   samples->push_back({"sluice_loop_longest_pause_seconds",
                       "Longest callback on a shard's loop since the last look.",
                       Kind::kGauge,

@@ -30,6 +30,12 @@ Status WriteBatch(const client::ScanBatch& batch, lake::BucketWriter& writer, Bu
   return Status::OK();
 }
 
+int64_t BytesOf(const std::vector<client::ScanBatch>& batches) {
+  int64_t bytes = 0;
+  for (const client::ScanBatch& batch : batches) bytes += arrow::util::TotalBufferSize(*batch.rows);
+  return bytes;
+}
+
 }  // namespace
 
 Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
@@ -38,13 +44,17 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
   BucketMoved moved{.end_offset = span.from};
   ASSIGN_OR_RAISE(const auto log, link.OpenLog(path, span.bucket, span.from));
   std::unique_ptr<lake::BucketWriter> writer;
+  RowBudget::Part held(*limits.rows);
+  bool room = true;
   int64_t size_bytes = 0;
-  for (int stalls = 0; moved.end_offset < span.to && size_bytes < limits.bytes_max;) {
+  for (int stalls = 0; moved.end_offset < span.to && size_bytes < limits.bytes_max && room;) {
     if (*limits.cancelled || *limits.stopping) {
       return Error(ErrorCode::kOperationNotAttempted, "tiering round is stopping");
     }
     const int64_t started = moved.end_offset;
     ASSIGN_OR_RAISE(const auto batches, log->Next());
+    const int64_t read_bytes = BytesOf(batches);
+    room = held.Hold(read_bytes + (writer == nullptr ? 0 : writer->buffered_bytes()));
     int64_t reached = log->position();
     for (const client::ScanBatch& batch : batches) {
       if (batch.base_offset >= span.to) {
@@ -60,8 +70,8 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
         ASSIGN_OR_RAISE(writer, lake.OpenWriter(options));
       }
       RETURN_NOT_OK(WriteBatch(batch, *writer, &moved));
-      size_bytes += arrow::util::TotalBufferSize(*batch.rows);
     }
+    size_bytes += read_bytes;
     stalls = reached > started ? 0 : stalls + 1;
     if (stalls > kStallsMax) {
       return Error(ErrorCode::kRequestTimeOut, "log gives no rows ", span.bucket.ToString(),

@@ -6,6 +6,7 @@
 #include "lake/lake_table.h"
 #include "tiering/cluster_link.h"
 #include "tiering/plan.h"
+#include "tiering/row_budget.h"
 
 namespace sluice::tiering {
 
@@ -18,7 +19,8 @@ struct BucketMoved {
 };
 
 struct MoveLimits {
-  int64_t bytes_max = 0;  ///< Decoded bytes; the batch that passes it is still taken.
+  int64_t bytes_max = 0;      ///< Decoded bytes; the batch that passes it is still taken.
+  RowBudget* rows = nullptr;  ///< Of all buckets; used up, it ends the move as the byte limit does.
   const std::atomic<bool>* cancelled =
       nullptr;  ///< Each ends the move with an error: another bucket failed,
   const std::atomic<bool>* stopping = nullptr;  ///< or the service stops.
@@ -26,7 +28,7 @@ struct MoveLimits {
 
 /// Read a bucket's log over its span and write it into lake files that nobody can see yet.
 ///
-/// Shape: ends at a batch boundary at or after span.to, or earlier at the byte limit. Batches
+/// Shape: ends at a batch boundary at or after span.to, or earlier at a limit. Batches
 /// without rows move the end offset too. Errors: kOperationNotAttempted when cancelled;
 /// kRequestTimeOut when the log gives nothing below its high watermark.
 Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,

@@ -98,6 +98,7 @@ Result<Round::Moved> Round::MoveAll(const std::vector<BucketSpan>& spans) {
   const MoveLimits limits{
       .bytes_max =
           std::max(options_.bytes_max / static_cast<int64_t>(spans.size()), kBucketBytesMin),
+      .rows = options_.rows,
       .cancelled = &cancelled,
       .stopping = options_.stopping};
   std::vector<std::optional<Result<BucketMoved>>> results(spans.size());

@@ -21,6 +21,7 @@ struct RoundOptions {
   io::Clock* clock = nullptr;
   io::Pool* bucket_pool = nullptr;  ///< Not the pool that the round itself runs on.
   int64_t bytes_max = 64 << 20;
+  RowBudget* rows = nullptr;  ///< Shared by all rounds.
   const std::atomic<bool>* stopping = nullptr;
 };
 

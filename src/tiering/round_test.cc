@@ -29,6 +29,7 @@ class RoundTest : public testing::Test {
                                .clock = &io::SystemClock(),
                                .bucket_pool = pool_.get(),
                                .bytes_max = bytes_max_,
+                               .rows = &rows_,
                                .stopping = &stopping_};
     return Round(options, cluster_.Handout(table_.path)).Run();
   }
@@ -55,6 +56,7 @@ class RoundTest : public testing::Test {
   types::TableInfo table_;
   std::unique_ptr<io::Pool> pool_ = io::Pool::Start({.name = "buckets", .threads = 2});
   int64_t bytes_max_ = 64 << 20;
+  RowBudget rows_{64 << 20};
   std::atomic<bool> stopping_ = false;
 };
 
@@ -110,6 +112,26 @@ TEST_F(RoundTest, PrimaryKeyTableShowsTheNewestPerKey) {
   EXPECT_THAT(lake_.Read(path), ElementsAre(TestLake::Row{3, "c", 0, 6}));
 }
 
+// Three batches of the log come with one read, and each bucket may take one read.
+TEST_F(RoundTest, RowsBeyondTheBudgetWaitForTheNextRound) {
+  const auto& path = Make("events", false, 2);
+  for (int i = 0; i < 24; ++i) cluster_.Append(path, i % 2, {Row(i, std::string(20000, 'x'))});
+  {
+    RowBudget::Part other(rows_);
+    EXPECT_FALSE(other.Hold(rows_.bytes_max()));  // Another round has it all.
+    ASSERT_OK_AND_ASSIGN(const auto result, Run());
+    EXPECT_TRUE(result.more);
+    EXPECT_EQ(RecordedOffset(0), 3);
+    EXPECT_EQ(RecordedOffset(1), 3);
+  }
+  EXPECT_EQ(rows_.used_bytes(), 0);
+  for (bool more = true; more;) {
+    ASSERT_OK_AND_ASSIGN(const auto result, Run());
+    more = result.more;
+  }
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+}
+
 TEST_F(RoundTest, ByteLimitEndsARoundAndTheNextGoesOn) {
   const auto& path = Make("events", false, 1);
   bytes_max_ = 1;  // Below the least share of a bucket, 256 KiB.
@@ -132,7 +154,7 @@ TEST_F(RoundTest, RowsBehindThePlanWaitForTheNextRound) {
   const std::atomic<bool> no = false;
   const BucketSpan span{.bucket = {table_.table_id, std::nullopt, 0}, .from = 0, .to = 2};
   ASSERT_OK_AND_ASSIGN(const auto moved,
-                       MoveBucket(cluster_, *lake, path, span, {1 << 20, &no, &no}));
+                       MoveBucket(cluster_, *lake, path, span, {1 << 20, &rows_, &no, &no}));
   EXPECT_EQ(moved.end_offset, 2);
   EXPECT_EQ(moved.records, 2);
 }
@@ -198,6 +220,7 @@ TEST_F(RoundTest, TableMadeAnewIsNotTieredInTheOldOnesName) {
                              .lake = &lake_.catalog(),
                              .clock = &io::SystemClock(),
                              .bucket_pool = pool_.get(),
+                             .rows = &rows_,
                              .stopping = &stopping_};
   EXPECT_CODE(ErrorCode::kTableNotExist, Round(options, handout).Run());
 }

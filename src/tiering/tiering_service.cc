@@ -30,11 +30,13 @@ class TieringService::Engine : public std::enable_shared_from_this<Engine> {
       : options_(std::move(options)),
         clock_(options_.loop->clock()),
         book_(options_.rounds_max),
+        rows_(options_.row_bytes_max),
         meter_(*options_.link, clock_) {}
 
   void Start();
   void Stop();
   std::vector<TableState> Tables() const { return board_.Tables(); }
+  int64_t row_bytes() const { return rows_.used_bytes(); }
 
  private:
   enum class Timer { kHeartbeat, kLag };
@@ -55,6 +57,7 @@ class TieringService::Engine : public std::enable_shared_from_this<Engine> {
   const ServiceOptions options_;
   io::Clock& clock_;
   HeartbeatBook book_;
+  RowBudget rows_;
   StateBoard board_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> heartbeat_queued_ = false;
@@ -176,6 +179,7 @@ void TieringService::Engine::RunRound(const client::TieringRound& handout) {
                            .clock = &clock_,
                            .bucket_pool = buckets_.get(),
                            .bytes_max = options_.round_bytes_max,
+                           .rows = &rows_,
                            .stopping = &stopping_};
   const Status room = options_.has_room ? options_.has_room() : Status::OK();
   const auto result = room.ok() ? Round(round, handout).Run() : Result<RoundResult>(room);
@@ -273,5 +277,6 @@ TieringService::~TieringService() { Stop(); }
 void TieringService::Start() { engine_->Start(); }
 void TieringService::Stop() { engine_->Stop(); }
 std::vector<TableState> TieringService::Tables() const { return engine_->Tables(); }
+int64_t TieringService::row_bytes() const { return engine_->row_bytes(); }
 
 }  // namespace sluice::tiering

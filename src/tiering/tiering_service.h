@@ -28,6 +28,7 @@ struct ServiceOptions {
   size_t bucket_threads = 2;  ///< Buckets read and written at a time, over all tables.
   int64_t round_bytes_max =
       64 << 20;  ///< Decoded bytes of one round; the rest is for the next, at once.
+  int64_t row_bytes_max = 256 << 20;  ///< Decoded rows held in memory, over all rounds (RowBudget).
   std::chrono::milliseconds poll_interval{100};  ///< Between heartbeats while a round could start.
   std::chrono::milliseconds lag_interval{1000};  ///< Between measurements of lag.
   std::chrono::milliseconds discovery_interval{
@@ -54,6 +55,8 @@ class TieringService {
 
   /// As last measured, by path.
   std::vector<TableState> Tables() const;
+  /// Decoded rows held in memory now.
+  int64_t row_bytes() const;
 
  private:
   class Engine;
