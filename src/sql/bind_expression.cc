@@ -196,7 +196,7 @@ Result<BoundPtr> TemporalLiteral(const ast::Expr& expr) {
   const SqlType type = SqlType::Timestamp(at->fraction_digits);
   const std::string text = TimestampText(at->seconds, at->nanos, at->fraction_digits);
   if (!type.is_nanos()) return MakeLiteral(type, "TIMESTAMP '" + text + "'", text);
-  return MakeLiteral(type, "flink_text_to_timestamp_ns('" + text + "')", text);
+  return MakeLiteral(type, "flink_text_to_timestamp_ns('" + text + "', '')", text);
 }
 
 }  // namespace
@@ -385,6 +385,7 @@ Result<BoundPtr> Binder::Impl::In(const ast::Expr& expr, ExprContext& context) {
       RETURN_NOT_OK(UnifyForComparison(&args[0], &args[i], expr.at, true));
       text += (i > 1 ? ", $" : "$") + std::to_string(i + 1);
     }
+    if (AnyMayBeNan({args.begin() + 1, args.end()})) return AnyEqual(args, expr.negated);
     return MakeCall(expr.negated ? "NOT IN" : "IN", SqlType::Of(SqlKind::kBoolean), text + "))",
                     std::move(args));
   }

@@ -19,14 +19,14 @@ struct SimpleFunction {
 };
 
 constexpr SimpleFunction kSimpleFunctions[] = {
-    {"UPPER", "s", "=", "upper(replace($1, 'ß', 'SS'))"},
+    {"UPPER", "s", "=", "upper(flink_special_upper($1))"},
     {"LOWER", "s", "=", "lower($1)"},
     {"INITCAP", "s", "=", "flink_initcap($1)"},
     {"LTRIM", "s", "V", "ltrim($1)"},
     {"RTRIM", "s", "V", "rtrim($1)"},
     {"BTRIM", "s", "V", "trim($1)"},
-    {"LPAD", "sis", "STRING", "lpad($1, $2, $3)"},
-    {"RPAD", "sis", "STRING", "rpad($1, $2, $3)"},
+    {"LPAD", "sis", "STRING", "CASE WHEN $2 < 0 OR $3 = '' THEN NULL ELSE lpad($1, $2, $3) END"},
+    {"RPAD", "sis", "STRING", "CASE WHEN $2 < 0 OR $3 = '' THEN NULL ELSE rpad($1, $2, $3) END"},
     {"REPEAT", "si", "STRING", "repeat($1, $2)"},
     {"REPLACE", "sss", "STRING", "replace($1, $2, $3)"},
     {"TRANSLATE", "sss", "STRING", "translate($1, $2, $3)"},
@@ -211,7 +211,11 @@ Result<BoundPtr> Binder::Impl::Function(const ast::Expr& call, std::vector<Bound
     if (name == "OVERLAY" && args[0]->type.length < SqlType::kMaxLength - args[1]->type.length) {
       type = SqlType::Varchar(args[0]->type.length + args[1]->type.length);
     }
-    type.nullable = loses || AnyNullable(args);
+    // LPAD and RPAD are NULL for a negative length and for no padding.
+    const bool pads = name == "LPAD" || name == "RPAD";
+    const bool pad_loses = pads && (!args[1]->constant || args[1]->constant->starts_with("-") ||
+                                    !args[2]->constant || args[2]->constant->empty());
+    type.nullable = loses || pad_loses || AnyNullable(args);
     return MakeTyped(name, type, std::string(function.text), std::move(args));
   }
   for (auto group : {&Impl::NumericFunction, &Impl::ConditionalFunction, &Impl::CollectionFunction,
@@ -276,6 +280,12 @@ Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vecto
                     "CAST(" + function + "($1, " + std::to_string(digits) + ") AS " +
                         rounded.EngineName() + ")",
                     {args[0]});
+  }
+  if (type.is_approximate()) {
+    return MakeCall(name, type,
+                    std::string("CAST(") + (name == "ROUND" ? "flink_round(" : "flink_truncate(") +
+                        "CAST($1 AS DOUBLE), CAST($2 AS INTEGER)) AS " + type.EngineName() + ")",
+                    args);
   }
   return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")", args);
 }

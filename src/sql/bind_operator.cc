@@ -1,6 +1,8 @@
 #include <array>
+#include <charconv>
 
 #include "sql/binder_internal.h"
+#include "sql/like.h"
 
 namespace sluice::sql {
 
@@ -203,28 +205,6 @@ Status Binder::Impl::UnifyForComparison(BoundPtr* a, BoundPtr* b, Position at, b
                    right.WithNullable(true).ToString());
 }
 
-namespace {
-
-// NaN is neither less nor greater than a number; to the engine it is the greatest value.
-std::string ComparisonText(const std::string& op, const Bound& a, const Bound& b) {
-  const auto may_be_nan = [](const Bound& value) {
-    const bool floating = value.type.kind == SqlKind::kFloat || value.type.kind == SqlKind::kDouble;
-    return floating && !(value.kind == BoundKind::kLiteral && value.constant);
-  };
-  const std::string plain = "$1 " + op + " $2";
-  if (op.starts_with(">") && may_be_nan(a)) return "(" + plain + " AND NOT isnan($1))";
-  if ((op == "<" || op == "<=") && may_be_nan(b)) return "(" + plain + " AND NOT isnan($2))";
-  return "(" + plain + ")";
-}
-
-}  // namespace
-
-Result<BoundPtr> Binder::Impl::Compare(const std::string& op, BoundPtr a, BoundPtr b, Position at) {
-  RETURN_NOT_OK(UnifyForComparison(&a, &b, at, /*lenient=*/false));
-  std::string text = ComparisonText(op, *a, *b);
-  return MakeCall(op, Boolean(), std::move(text), {std::move(a), std::move(b)});
-}
-
 // --- operators ---
 
 namespace {
@@ -245,12 +225,24 @@ std::string SimilarPattern(std::string_view pattern) {
   return regex;
 }
 
+// -2147483648 is one literal, an INT, though 2147483648 alone is none.
+std::optional<int64_t> NegatedInteger(const Bound& literal) {
+  const std::string& digits = *literal.constant;
+  if (!literal.type.is_exact() || digits.find_first_of("-.") != std::string::npos)
+    return std::nullopt;
+  const std::string text = "-" + digits;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
 Result<BoundPtr> Negate(BoundPtr value, Position at) {
   if (value->number) return MakeInterval(value->type.kind, -*value->number);
   if (!value->type.is_numeric() && !value->type.is_interval()) {
     return InvalidAt(at, "cannot negate ", value->type.ToString());
   }
   if (value->kind == BoundKind::kLiteral && value->constant) {
+    if (const auto whole = NegatedInteger(*value)) return MakeInteger(*whole);
     const std::string text =
         value->constant->starts_with("-") ? value->constant->substr(1) : "-" + *value->constant;
     return MakeLiteral(value->type, "CAST('" + text + "' AS " + value->type.EngineName() + ")",
@@ -267,7 +259,8 @@ Result<BoundPtr> Logic(const ast::Expr& call, std::vector<BoundPtr> args) {
                        " needs conditions, type=", args[i]->type.ToString());
     }
   }
-  std::string text = call.name == "NOT" ? "(NOT $1" : "($1";
+  if (call.name == "NOT") return NotOf(args[0]);
+  std::string text = "($1";
   for (size_t i = 2; i <= args.size(); ++i) text += " " + call.name + " $" + std::to_string(i);
   text += ")";
   return MakeCall(call.name, Boolean(), text, std::move(args));
@@ -338,7 +331,11 @@ Result<BoundPtr> Binder::Impl::Like(const ast::Expr& call, std::vector<BoundPtr>
     }
   }
   if (call.name == "LIKE") {
-    const std::string text = args.size() == 3 ? "like_escape($1, $2, $3)" : "($1 LIKE $2)";
+    if (args.size() == 3 && args[1]->constant && args[2]->constant) {
+      const Status fits = CheckLikePattern(*args[1]->constant, *args[2]->constant);
+      if (!fits.ok()) return InvalidAt(call.args[1]->at, fits.message());
+    }
+    const std::string text = args.size() == 3 ? "flink_like_escape($1, $2, $3)" : "($1 LIKE $2)";
     return MakeCall("LIKE", Boolean(), text, std::move(args));
   }
   if (args.size() == 3 || !args[1]->constant) {

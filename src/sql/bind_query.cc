@@ -25,13 +25,15 @@ namespace {
 // SELECT conversions of a query's columns FROM the query.
 Result<BoundQuery> Convert(Binder::Impl& binder, BoundQuery query,
                            const std::vector<SqlType>& types, CastMode mode,
-                           const std::vector<Position>& at) {
+                           const std::vector<Position>& at,
+                           const std::vector<std::string>& targets = {}) {
   BoundQuery result;
   std::string list;
   for (size_t i = 0; i < types.size(); ++i) {
     const OutputColumn& from = query.columns[i];
     ASSIGN_OR_RAISE(const BoundPtr value,
-                    binder.Cast(MakeColumn(from.internal, from.type), types[i], mode, at[i]));
+                    binder.Cast(MakeColumn(from.internal, from.type), types[i], mode, at[i],
+                                targets.empty() ? "" : targets[i]));
     SqlType type = types[i].WithNullable(value->type.nullable);
     result.columns.push_back({from.name, type, binder.NextName()});
     list += (i > 0 ? ", " : "") + binder.Typed(*value) + " AS " + result.columns.back().internal;
@@ -50,7 +52,9 @@ Result<BoundQuery> Binder::BindForSink(const ast::Query& query,
                      bound.columns.size(), " target=", targets.size());
   }
   std::vector<SqlType> types;
+  std::vector<std::string> names;
   for (size_t i = 0; i < targets.size(); ++i) {
+    names.push_back(targets[i].name);
     const SqlType target = SqlType::FromColumn(*targets[i].type);
     if (!ImplicitlyCastable(bound.columns[i].type, target)) {
       return InvalidAt(at, "query and target disagree, write a CAST, column=", targets[i].name,
@@ -59,7 +63,22 @@ Result<BoundQuery> Binder::BindForSink(const ast::Query& query,
     types.push_back(target);
   }
   return Convert(*impl_, std::move(bound), types, CastMode::kSink,
-                 std::vector<Position>(types.size(), at));
+                 std::vector<Position>(types.size(), at), names);
+}
+
+Result<BoundQuery> Binder::InSessionZone(BoundQuery query) {
+  const auto instant = [](const OutputColumn& column) { return HoldsInstant(column.type); };
+  if (impl_->context_.time_zone == "UTC" || std::ranges::none_of(query.columns, instant))
+    return query;
+  std::string list;
+  for (OutputColumn& column : query.columns) {
+    ASSIGN_OR_RAISE(const BoundPtr shown, LocalReadings(MakeColumn(column.internal, column.type),
+                                                        impl_->context_.time_zone));
+    column.internal = impl_->NextName();
+    list += (list.empty() ? "" : ", ") + impl_->Typed(*shown) + " AS " + column.internal;
+  }
+  query.sql = "SELECT " + list + " FROM (" + query.sql + ")";
+  return query;
 }
 
 Result<BoundQuery> Binder::BindOverTable(
@@ -88,7 +107,8 @@ Result<BoundQuery> Binder::BindOverTable(
       return InvalidAt(expr.at, "value and column disagree, write a CAST, column=", target.name,
                        " value=", value->type.ToString(), " type=", type.ToString());
     }
-    ASSIGN_OR_RAISE(value, impl_->Cast(std::move(value), type, CastMode::kSink, expr.at));
+    ASSIGN_OR_RAISE(value,
+                    impl_->Cast(std::move(value), type, CastMode::kSink, expr.at, target.name));
     result.columns.push_back(
         {target.name, type.WithNullable(value->type.nullable), impl_->NextName()});
     list +=

@@ -203,7 +203,8 @@ Result<BoundQuery> Binder::Impl::Select(const ast::Select& select,
   ExprContext context{.scope = &scope, .clause = "WHERE"};
   std::string where;
   if (select.where != nullptr) {
-    ASSIGN_OR_RAISE(const BoundPtr condition, Condition(*select.where, context));
+    ASSIGN_OR_RAISE(BoundPtr condition, Condition(*select.where, context));
+    condition = WithJoinKeys(condition, scope.columns);
     PushPredicates(condition, scope.columns);
     where = " WHERE " + Emit(*condition);
   }

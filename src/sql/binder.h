@@ -73,6 +73,8 @@ class Binder {
   ~Binder();
 
   Result<BoundQuery> BindQuery(const ast::Query& query);
+  /// The same rows with TIMESTAMP_LTZ as the session's local time, for those who show them.
+  Result<BoundQuery> InSessionZone(BoundQuery query);
   /// The query converted to column types as INSERT does: one per target, in order.
   /// Errors: another number of columns, a column that needs a CAST.
   Result<BoundQuery> BindForSink(const ast::Query& query, const std::vector<types::Column>& targets,

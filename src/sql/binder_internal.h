@@ -141,12 +141,16 @@ class Binder::Impl {
   Result<BoundPtr> Operator(const ast::Expr& call, std::vector<BoundPtr> args, bool* matched);
   Result<BoundPtr> Arithmetic(sql::Arithmetic op, BoundPtr a, BoundPtr b, Position at);
   Result<BoundPtr> TimeArithmetic(sql::Arithmetic op, BoundPtr a, BoundPtr b, Position at);
-  Result<BoundPtr> Compare(const std::string& op, BoundPtr a, BoundPtr b, Position at);
   Status Unify(std::vector<BoundPtr>* values, Position at, std::string_view what);
   Status UnifyForComparison(BoundPtr* a, BoundPtr* b, Position at, bool lenient);
   Result<BoundPtr> Like(const ast::Expr& call, std::vector<BoundPtr> args);
   Result<BoundPtr> AddMillis(BoundPtr time, const BoundPtr& millis, bool negate, Position at);
   Result<BoundPtr> AddMonths(BoundPtr time, const BoundPtr& months, bool negate, Position at);
+
+  // bind_compare.cc
+  Result<BoundPtr> Compare(const std::string& op, BoundPtr a, BoundPtr b, Position at);
+  /// args[0] = args[1] OR args[0] = args[2] …, or its opposite.
+  Result<BoundPtr> AnyEqual(const std::vector<BoundPtr>& args, bool negated);
 
   // bind_function.cc, bind_time_function.cc
   Result<BoundPtr> Call(const ast::Expr& call, ExprContext& context);
@@ -173,8 +177,9 @@ class Binder::Impl {
                                  std::vector<BoundPtr>* args);
 
   // Shared.
-  Result<BoundPtr> Cast(BoundPtr value, const SqlType& to, CastMode mode, Position at) {
-    return CastTo(std::move(value), to, mode, at, context_.time_zone);
+  Result<BoundPtr> Cast(BoundPtr value, const SqlType& to, CastMode mode, Position at,
+                        const std::string& column = "") {
+    return CastTo(std::move(value), to, mode, at, context_.time_zone, column);
   }
   /// A conversion that keeps the value; cannot fail for types from CommonType.
   Result<BoundPtr> Widen(BoundPtr value, const SqlType& to, Position at) {
@@ -194,6 +199,14 @@ class Binder::Impl {
   int subquery_depth_ = 0;
 };
 
+/// NOT `condition`. Comparisons of floating numbers turn into their opposites, as in Flink: NaN
+/// meets neither.
+BoundPtr NotOf(const BoundPtr& condition);
+/// A condition on rows of several relations: where it equates floating columns of two, these are
+/// keys of a join, of which NaN matches NaN.
+BoundPtr WithJoinKeys(const BoundPtr& condition, const std::vector<ScopeColumn>& columns);
+/// Is one of them of a floating type and no constant number?
+bool AnyMayBeNan(const std::vector<BoundPtr>& values);
 /// Is it the name of an aggregate function?
 bool IsAggregateName(const std::string& upper);
 /// Does the expression hold an aggregate call outside subqueries?

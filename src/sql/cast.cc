@@ -1,5 +1,8 @@
 #include "sql/cast.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace sluice::sql {
 
 namespace {
@@ -10,6 +13,7 @@ struct Casting {
   const SqlType& to;
   CastMode mode;
   const std::string& zone;
+  const std::string& column;
 
   bool tries() const { return mode == CastMode::kTry; }
   std::string Word() const { return tries() ? "TRY_CAST" : "CAST"; }
@@ -21,6 +25,10 @@ struct Casting {
   // "flink_x" or "flink_try_x".
   std::string Function(const std::string& name) const {
     return std::string("flink_") + (tries() ? "try_" : "") + name;
+  }
+  // A call of one whose messages name the column.
+  std::string NamingFunction(const std::string& name, const std::string& inner) const {
+    return Function(name) + "(" + inner + ", " + EscapeTemplate(QuoteString(column)) + ")";
   }
 };
 
@@ -65,13 +73,22 @@ std::string ToApproximate(const Casting& c) {
 }
 
 // An instant read as local time of the session, and back; instants are held as their UTC reading.
-std::string LocalReading(const std::string& instant, const std::string& zone) {
-  if (zone == "UTC") return instant;
-  return "timezone(" + QuoteString(zone) + ", timezone('UTC', " + instant + "))";
+// A shift between zones is whole seconds, so digits beyond the microsecond go around it.
+std::string Shifted(const std::string& time, bool nanos, const std::string& from,
+                    const std::string& to) {
+  if (from == to) return time;
+  const std::string micros = nanos ? "flink_ns_to_us(" + time + ")" : time;
+  const std::string shifted = "timezone(" + EscapeTemplate(QuoteString(to)) + ", timezone(" +
+                              EscapeTemplate(QuoteString(from)) + ", " + micros + "))";
+  if (!nanos) return shifted;
+  return "make_timestamp_ns(epoch_ns(" + time + ") + (epoch_us(" + shifted + ") - epoch_us(" +
+         micros + ")) * 1000)";
 }
-std::string InstantOf(const std::string& local, const std::string& zone) {
-  if (zone == "UTC") return local;
-  return "timezone('UTC', timezone(" + QuoteString(zone) + ", " + local + "))";
+std::string LocalReading(const std::string& instant, bool nanos, const std::string& zone) {
+  return Shifted(instant, nanos, "UTC", zone);
+}
+std::string InstantOf(const std::string& local, bool nanos, const std::string& zone) {
+  return Shifted(local, nanos, zone, "UTC");
 }
 
 constexpr std::string_view kArrayText =
@@ -110,9 +127,10 @@ std::string PlainText(const Casting& c) {
     case SqlKind::kTimestamp:
     case SqlKind::kTimestampLtz: {
       const std::string digits = ", " + std::to_string(c.from.precision) + ")";
-      if (c.from.is_nanos()) return "flink_timestamp_ns_text($1" + digits;
+      const bool nanos = c.from.is_nanos();
       const bool instant = c.from.kind == SqlKind::kTimestampLtz;
-      return "flink_timestamp_text(" + (instant ? LocalReading("$1", c.zone) : "$1") + digits;
+      return (nanos ? "flink_timestamp_ns_text(" : "flink_timestamp_text(") +
+             (instant ? LocalReading("$1", nanos, c.zone) : "$1") + digits;
     }
     case SqlKind::kArray:
       return std::string(kArrayText);
@@ -148,7 +166,8 @@ std::string ToDate(const Casting& c) {
   if (c.from.kind == SqlKind::kDate) return "$1";
   if (c.from.is_text()) return c.ToTarget("$1");
   if (c.from.kind == SqlKind::kTimestamp) return c.ToTarget("$1");
-  if (c.from.kind == SqlKind::kTimestampLtz) return c.ToTarget(LocalReading("$1", c.zone));
+  if (c.from.kind == SqlKind::kTimestampLtz)
+    return c.ToTarget(LocalReading("$1", c.from.is_nanos(), c.zone));
   return std::string(kNoCast);
 }
 
@@ -159,7 +178,7 @@ std::string ToTime(const Casting& c) {
   } else if (c.from.is_text() || c.from.kind == SqlKind::kTimestamp) {
     time = c.ToTarget("$1");
   } else if (c.from.kind == SqlKind::kTimestampLtz) {
-    time = c.ToTarget(LocalReading("$1", c.zone));
+    time = c.ToTarget(LocalReading("$1", c.from.is_nanos(), c.zone));
   } else {
     return std::string(kNoCast);
   }
@@ -176,24 +195,27 @@ std::string ToTimestamp(const Casting& c) {
   int32_t digits = 9;  // Digits it may have.
   bool local = true;   // Is it a local reading?
   if (c.from.is_text()) {
-    time = c.Function(nanos ? "text_to_timestamp_ns" : "text_to_timestamp") + "($1)";
+    time = nanos ? c.NamingFunction("text_to_timestamp_ns", "$1")
+                 : c.Function("text_to_timestamp") + "($1)";
   } else if (c.from.kind == SqlKind::kDate) {
     time = "CAST($1 AS TIMESTAMP)";
-    if (nanos) time = "flink_us_to_ns(" + time + ")";
+    if (nanos) time = c.NamingFunction("us_to_ns", time);
     digits = 0;
   } else if (c.from.kind == SqlKind::kTime) {
     time = "(DATE '1970-01-01' + $1)";
-    if (nanos) time = "flink_us_to_ns(" + time + ")";
+    if (nanos) time = c.NamingFunction("us_to_ns", time);
     digits = c.from.precision;
   } else if (c.from.is_timestamp()) {
-    time = c.from.is_nanos() == nanos ? "$1" : nanos ? "flink_us_to_ns($1)" : "flink_ns_to_us($1)";
+    time = c.from.is_nanos() == nanos ? "$1"
+           : nanos                    ? c.NamingFunction("us_to_ns", "$1")
+                                      : "flink_ns_to_us($1)";
     digits = c.from.precision;
     local = c.from.kind == SqlKind::kTimestamp;
   } else {
     return std::string(kNoCast);
   }
-  if (local && to_instant) time = InstantOf(time, c.zone);
-  if (!local && !to_instant) time = LocalReading(time, c.zone);
+  if (local && to_instant) time = InstantOf(time, nanos, c.zone);
+  if (!local && !to_instant) time = LocalReading(time, nanos, c.zone);
   if (digits <= c.to.precision || (!nanos && c.to.precision == 6)) return time;
   return (nanos ? "flink_cut_ns(" : "flink_cut(") + time + ", " + std::to_string(c.to.precision) +
          ")";
@@ -226,21 +248,95 @@ std::string Conversion(const Casting& c) {
     case SqlKind::kTimestamp:
     case SqlKind::kTimestampLtz:
       return ToTimestamp(c);
-    case SqlKind::kArray:
-    case SqlKind::kMap:
-    case SqlKind::kRow:
-      return c.from.kind == c.to.kind ? c.ToTarget("$1") : std::string(kNoCast);
     default:
       return std::string(kNoCast);
   }
 }
 
+// --- nested types ---
+
+using InnerConversion = std::function<Result<BoundPtr>(BoundPtr, const SqlType&)>;
+
+int Height(const SqlType& type) {
+  int highest = 0;
+  for (const SqlType& child : type.children) highest = std::max(highest, Height(child));
+  return highest + 1;
+}
+
+// `list` (SQL of a list of `from`) with every element converted; `variable` names one.
+Result<std::string> ConvertList(const std::string& list, const SqlType& from, const SqlType& to,
+                                const std::string& variable, const InnerConversion& convert) {
+  ASSIGN_OR_RAISE(const BoundPtr element, convert(MakeColumn(variable, from), to));
+  return "list_transform(" + list + ", lambda " + variable + ": CAST(" +
+         EscapeTemplate(Emit(*element) + " AS " + to.EngineName()) + "))";
+}
+
+Result<BoundPtr> ConvertRow(const BoundPtr& row, const SqlType& to,
+                            const InnerConversion& convert) {
+  const bool fresh = row->kind == BoundKind::kCall && row->name == "ROW";
+  std::vector<BoundPtr> fields;
+  std::string list;
+  for (size_t i = 0; i < to.children.size(); ++i) {
+    const std::string name = EscapeTemplate(QuoteString(row->type.names[i]));
+    BoundPtr field = fresh ? row->args[i]
+                           : MakeTyped("FIELD", row->type.children[i].WithNullable(true),
+                                       "struct_extract($1, " + name + ")", {row});
+    ASSIGN_OR_RAISE(field, convert(std::move(field), to.children[i]));
+    fields.push_back(std::move(field));
+    std::string quoted = to.names[i];
+    for (size_t at = 0; (at = quoted.find('"', at)) != std::string::npos; at += 2)
+      quoted.insert(at, "\"");
+    list += (i > 0 ? ", \"" : "\"") + EscapeTemplate(quoted) + "\" := CAST($" +
+            std::to_string(i + 1) + " AS " + EscapeTemplate(to.children[i].EngineName()) + ")";
+  }
+  std::string text = "struct_pack(" + list + ")";
+  if (!fresh) {
+    fields.push_back(row);
+    text = "CASE WHEN $" + std::to_string(fields.size()) + " IS NOT NULL THEN " + text + " END";
+  }
+  return MakeTyped("CAST", to.WithNullable(row->type.nullable), std::move(text), std::move(fields));
+}
+
+// `value` of a nested type with `convert` applied to what is inside. Both types are of one kind.
+Result<BoundPtr> ConvertNested(const BoundPtr& value, const SqlType& to,
+                               const InnerConversion& convert) {
+  const SqlType& from = value->type;
+  if (to.kind == SqlKind::kRow) return ConvertRow(value, to, convert);
+  const std::string variable = "x" + std::to_string(Height(to));  // Falls from level to level.
+  std::string text;
+  if (to.kind == SqlKind::kArray) {
+    ASSIGN_OR_RAISE(text, ConvertList("$1", from.children[0], to.children[0], variable, convert));
+  } else {
+    ASSIGN_OR_RAISE(const std::string keys, ConvertList("map_keys($1)", from.children[0],
+                                                        to.children[0], variable, convert));
+    ASSIGN_OR_RAISE(const std::string values, ConvertList("map_values($1)", from.children[1],
+                                                          to.children[1], variable, convert));
+    text = "CASE WHEN $1 IS NOT NULL THEN map(" + keys + ", " + values + ") END";
+  }
+  return MakeTyped("CAST", to.WithNullable(from.nullable), std::move(text), {value});
+}
+
 }  // namespace
 
+bool HoldsInstant(const SqlType& type) {
+  return type.kind == SqlKind::kTimestampLtz || std::ranges::any_of(type.children, HoldsInstant);
+}
+
+Result<BoundPtr> LocalReadings(BoundPtr value, const std::string& zone) {
+  const SqlType type = value->type;
+  if (!HoldsInstant(type)) return value;
+  if (type.kind == SqlKind::kTimestampLtz)
+    return MakeCall("LOCAL", type, LocalReading("$1", type.is_nanos(), zone), {std::move(value)});
+  return ConvertNested(value, type, [&zone](BoundPtr inner, const SqlType&) {
+    return LocalReadings(std::move(inner), zone);
+  });
+}
+
 Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Position at,
-                        const std::string& zone) {
+                        const std::string& zone, const std::string& column) {
   if (value->is_null_literal()) {
-    return MakeTyped("CAST", to.WithNullable(true), "CAST(NULL AS " + to.EngineName() + ")", {});
+    return MakeTyped("CAST", to.WithNullable(true),
+                     "CAST(NULL AS " + EscapeTemplate(to.EngineName()) + ")", {});
   }
   const SqlType& from = value->type;
   if (from.SameShape(to)) return value;
@@ -248,9 +344,14 @@ Result<BoundPtr> CastTo(BoundPtr value, const SqlType& to, CastMode mode, Positi
     return MakeTyped("CAST", to.WithNullable(true),
                      "CAST($1 AS " + EscapeTemplate(to.EngineName()) + ")", {std::move(value)});
   }
-  const Casting casting{from, to, mode, zone};
+  const Casting casting{from, to, mode, zone, column};
   if (from.kind == SqlKind::kBoolean && (to.is_timestamp() || to.kind == SqlKind::kDate)) {
     return InvalidAt(at, "cannot cast BOOLEAN to ", to.ToString());
+  }
+  if (to.is_nested() && from.kind == to.kind && from.children.size() == to.children.size()) {
+    return ConvertNested(value, to, [&](BoundPtr inner, const SqlType& type) {
+      return CastTo(std::move(inner), type, mode, at, zone, column);
+    });
   }
   const std::string text = Conversion(casting);
   if (text.empty()) {

@@ -19,7 +19,8 @@ class TableCatalog;
 struct ResultColumn {
   std::string name;
   types::DataTypePtr type;  ///< How the batches store the column; VARCHAR(n) is STRING, an INTERVAL
-                            ///< is BIGINT or INT.
+                            ///< is BIGINT or INT. TIMESTAMP_LTZ comes as the reading of its
+                            ///< instant in the session's time zone.
   std::string type_text;    ///< As Flink prints it: "VARCHAR(10) NOT NULL".
 };
 

@@ -1,6 +1,7 @@
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <set>
 
 #include "sql/session_internal.h"
 #include "sql/vectors.h"
@@ -173,7 +174,8 @@ Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder,
 Result<ResultStreamPtr> Session::State::RunQuery(const ast::Query& query) {
   const BindContext context = Context();
   Binder binder(context);
-  ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindQuery(query));
+  ASSIGN_OR_RAISE(BoundQuery bound, binder.BindQuery(query));
+  ASSIGN_OR_RAISE(bound, binder.InSessionZone(std::move(bound)));
   ASSIGN_OR_RAISE(std::unique_ptr<QueryStream> stream, Start(binder, bound));
   return stream;
 }
@@ -289,7 +291,10 @@ Result<ResultStreamPtr> Session::State::RunUpdate(const ast::Update& update) {
   ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(update.name));
   ASSIGN_OR_RAISE(const auto key, KeyColumns(table, update.name.at));
   const types::Schema& schema = table.descriptor.schema;
+  std::set<std::string> assigned;
   for (const auto& [name, value] : update.set) {
+    if (!assigned.insert(name).second)
+      return InvalidAt(value->at, "UPDATE sets a column twice, column=", name);
     if (schema.IndexOf(name) < 0)
       return InvalidAt(value->at, "column not found, name=", name, " table=", table.path);
     if (std::ranges::find(key, name, &types::Column::name) != key.end()) {
