@@ -16,6 +16,74 @@ std::string CellText(const json& cell) {
   return cell.dump();
 }
 
+bool TakeStart(std::string_view* type, std::string_view start) {
+  if (!type->starts_with(start)) return false;
+  type->remove_prefix(start.size());
+  return true;
+}
+
+// Takes a type without parts off the front: up to the next comma or bracket outside parentheses.
+std::string_view TakePlainType(std::string_view* type) {
+  size_t end = 0;
+  for (int depth = 0; end < type->size(); ++end) {
+    const char c = (*type)[end];
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (depth == 0 && (c == ',' || c == '>')) break;
+  }
+  const std::string_view plain = type->substr(0, end);
+  type->remove_prefix(end);
+  return plain;
+}
+
+// Text of a cell as Flink's shell shows its type: [a, b] for ARRAY, {k=v} for MAP, (a, b) for ROW,
+// x'00ff' for bytes. Takes the type off the front of `type`, also when the cell is NULL.
+std::string TypedText(const json& cell, std::string_view* type) {
+  const json none;
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (TakeStart(type, "ARRAY<")) {
+    const std::string_view element = *type;
+    TypedText(none, type);
+    for (const json& item : cell.is_array() ? cell : json::array()) {
+      std::string_view of = element;
+      add(TypedText(item, &of));
+    }
+    text = "[" + text + "]";
+  } else if (TakeStart(type, "MAP<")) {
+    const std::string_view key = *type;
+    TypedText(none, type);
+    TakeStart(type, ", ");
+    const std::string_view value = *type;
+    TypedText(none, type);
+    for (const json& pair : cell.is_array() ? cell : json::array()) {
+      std::string_view key_of = key;
+      std::string_view value_of = value;
+      const std::string first = TypedText(pair.at(0), &key_of);
+      add(first + "=" + TypedText(pair.at(1), &value_of));
+    }
+    text = "{" + text + "}";
+  } else if (TakeStart(type, "ROW<")) {
+    while (TakeStart(type, "`")) {
+      const size_t end = std::min(type->find("` "), type->size());
+      const std::string name(type->substr(0, end));
+      type->remove_prefix(std::min(end + 2, type->size()));
+      add(TypedText(cell.is_object() && cell.contains(name) ? cell[name] : none, type));
+      TakeStart(type, ", ");
+    }
+    text = "(" + text + ")";
+  } else {
+    const std::string_view plain = TakePlainType(type);
+    if (cell.is_null()) return "NULL";
+    text = CellText(cell);
+    const bool bytes =
+        plain.starts_with("BYTES") || plain.starts_with("BINARY") || plain.starts_with("VARBINARY");
+    return bytes && text.starts_with("0x") ? "x'" + text.substr(2) + "'" : text;
+  }
+  TakeStart(type, ">");
+  TakeStart(type, " NOT NULL");
+  return cell.is_null() ? "NULL" : text;
+}
+
 // Columns on a terminal: continuation bytes take none, wide East Asian characters two.
 size_t DisplayWidth(const std::string& text) {
   size_t width = 0;
@@ -39,14 +107,18 @@ class TablePrinter : public SqlPrinter {
     for (const json& column : columns) {
       names_.push_back(column.value("name", ""));
       widths_.push_back(DisplayWidth(names_.back()));
-      right_.push_back(IsNumeric(column.value("type", "")));
+      types_.push_back(column.value("type", ""));
+      right_.push_back(IsNumeric(types_.back()));
     }
   }
 
   void Rows(const json& rows) override {
     for (const json& row : rows) {
       std::vector<std::string> cells;
-      for (const json& cell : row) cells.push_back(cell.is_null() ? "NULL" : CellText(cell));
+      for (size_t i = 0; i < row.size(); ++i) {
+        std::string_view type = types_[i];
+        cells.push_back(TypedText(row[i], &type));
+      }
       count_ += 1;
       if (header_printed_) {
         Row(cells);
@@ -126,6 +198,7 @@ class TablePrinter : public SqlPrinter {
 
   std::ostream& out_;
   std::vector<std::string> names_;
+  std::vector<std::string> types_;  // As Flink prints them.
   std::vector<size_t> widths_;
   std::vector<bool> right_;
   std::vector<std::vector<std::string>> measured_;

@@ -43,6 +43,23 @@ TEST(SqlPrinterTest, TableSplitsCellsOfSeveralLines) {
             "1 row\n");
 }
 
+TEST(SqlPrinterTest, TableShowsNestedValuesAndBytesAsFlinksShell) {
+  const json columns = {{{"name", "m"}, {"type", "MAP<INT NOT NULL, DECIMAL(10, 2)> NOT NULL"}},
+                        {{"name", "r"}, {"type", "ROW<`b` ARRAY<STRING>, `a` BYTES>"}},
+                        {{"name", "x"}, {"type", "VARBINARY(3)"}}};
+  const json rows = {
+      {json::array({{1, "2.50"}, {3, nullptr}}), {{"a", "0x01"}, {"b", {"y", nullptr}}}, "0x00ff"},
+      {json::array(), nullptr, nullptr}};
+  EXPECT_EQ(Print("table", columns, rows),
+            "+------------------+--------------------+---------+\n"
+            "| m                | r                  | x       |\n"
+            "+------------------+--------------------+---------+\n"
+            "| {1=2.50, 3=NULL} | ([y, NULL], x'01') | x'00ff' |\n"
+            "| {}               | NULL               | NULL    |\n"
+            "+------------------+--------------------+---------+\n"
+            "2 rows\n");
+}
+
 TEST(SqlPrinterTest, CsvTellsNullFromAnEmptyText) {
   EXPECT_EQ(Print("csv", kColumns, {{1, ""}, {2, nullptr}, {3, "a,\"b\""}}),
             "id,名\n1,\"\"\n2,\n3,\"a,\"\"b\"\"\"\n");

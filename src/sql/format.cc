@@ -122,26 +122,22 @@ void AppendJsonNested(const DataType& type, const arrow::Array& array, int64_t r
   }
   const auto& list = static_cast<const arrow::ListArray&>(array);
   const bool map = type.kind() == TypeKind::kMap;
-  out->push_back(map ? '{' : '[');
+  out->push_back('[');
   for (int64_t i = list.value_offset(row); i < list.value_offset(row) + list.value_length(row);
        ++i) {
     if (i > list.value_offset(row)) out->push_back(',');
     if (map) {
       const auto& entries = static_cast<const arrow::MapArray&>(array);
-      std::string key;
-      AppendJson(*type.key(), *entries.keys(), i, &key);
-      if (key.starts_with("\"")) {
-        *out += key;
-      } else {
-        AppendQuoted(key, out);
-      }
-      out->push_back(':');
+      out->push_back('[');
+      AppendJson(*type.key(), *entries.keys(), i, out);
+      out->push_back(',');
       AppendJson(*type.value(), *entries.items(), i, out);
+      out->push_back(']');
     } else {
       AppendJson(*type.element(), *list.values(), i, out);
     }
   }
-  out->push_back(map ? '}' : ']');
+  out->push_back(']');
 }
 
 template <typename Float>
@@ -169,9 +165,9 @@ Cell CellOf(const DataType& type, const arrow::Array& array, int64_t row) {
     case TypeKind::kString:
       return {std::string(static_cast<const arrow::StringArray&>(array).GetView(row))};
     case TypeKind::kBinary:
-      return {ToHex(static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(row))};
+      return {"0x" + ToHex(static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(row))};
     case TypeKind::kBytes:
-      return {ToHex(static_cast<const arrow::BinaryArray&>(array).GetView(row))};
+      return {"0x" + ToHex(static_cast<const arrow::BinaryArray&>(array).GetView(row))};
     case TypeKind::kDecimal:
       return {DecimalCell(type, array, row)};
     case TypeKind::kDate:

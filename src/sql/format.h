@@ -9,7 +9,8 @@
 namespace sluice::sql {
 
 // Text of result cells: decimals and times with all declared digits ("2025-03-31 13:41:00.000000"),
-// floating numbers in the shortest form that reads back, bytes in hexadecimal.
+// floating numbers in the shortest form that reads back, bytes as 0x and hexadecimal digits, a MAP
+// as an array of [key, value] (keys may be of any type), a ROW as an object.
 
 /// Append rows [from, from + count) as one JSON array of arrays: numbers and booleans bare,
 /// decimals, times, text and bytes as strings, NULL as null; NaN and the infinities are strings.
