@@ -118,13 +118,41 @@ std::vector<SourceColumn> ColumnsOfSchema(const types::Schema& schema) {
   return columns;
 }
 
-// The system columns are there for those who name them.
-std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema) {
+// Lakes declare every TIME with whole seconds, though values keep their milliseconds: the table
+// itself knows better.
+types::DataTypePtr WithTimesOf(const types::DataTypePtr& lake, const types::DataType& own) {
+  if (lake->kind() != own.kind()) return lake;
+  const bool nullable = lake->nullable();
+  switch (lake->kind()) {
+    case types::TypeKind::kTime:
+      return types::DataType::Time(own.precision(), nullable);
+    case types::TypeKind::kArray:
+      return types::DataType::Array(WithTimesOf(lake->element(), *own.element()), nullable);
+    case types::TypeKind::kMap:
+      return types::DataType::Map(WithTimesOf(lake->key(), *own.key()),
+                                  WithTimesOf(lake->value(), *own.value()), nullable);
+    case types::TypeKind::kRow: {
+      std::vector<types::RowField> fields = lake->fields();
+      for (size_t i = 0; i < fields.size() && i < own.fields().size(); ++i)
+        fields[i].type = WithTimesOf(fields[i].type, *own.fields()[i].type);
+      return types::DataType::Row(std::move(fields), nullable);
+    }
+    default:
+      return lake;
+  }
+}
+
+// The system columns are there for those who name them. `own`: the table's schema, if there is one.
+std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema, const types::Schema* own) {
   std::vector<SourceColumn> columns;
   for (const types::Column& column : schema.columns) {
     const bool system = column.name == lake::kBucketColumn || column.name == lake::kOffsetColumn ||
                         column.name == lake::kTimestampColumn;
-    columns.push_back({column.name, column.type, system});
+    const int position = own == nullptr ? -1 : own->IndexOf(column.name);
+    const types::DataTypePtr type =
+        position < 0 ? column.type
+                     : WithTimesOf(column.type, *own->columns[static_cast<size_t>(position)].type);
+    columns.push_back({column.name, type, system});
   }
   return columns;
 }
@@ -148,13 +176,23 @@ Result<std::shared_ptr<lake::LakeTable>> FlussTableCatalog::OpenLake(const types
   return std::shared_ptr<lake::LakeTable>(std::move(table));
 }
 
+Result<std::vector<SourceColumn>> FlussTableCatalog::LakeColumns(const TableRef& ref,
+                                                                 const lake::LakeTable& table) {
+  const auto own = GetTable(ref.path);
+  const ErrorCode code = CodeOf(own.status());
+  // A lake may hold tables of others, and of those that were dropped.
+  if (!own.ok() && code != ErrorCode::kTableNotExist && code != ErrorCode::kDatabaseNotExist)
+    return own.status();
+  return ColumnsOfLake(table.schema(), own.ok() ? &own->descriptor.schema : nullptr);
+}
+
 Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref) {
   if (ref.part == TablePart::kUnion) {
     ASSIGN_OR_RAISE(const types::TableInfo table, GetTable(ref.path));
     return ColumnsOfSchema(table.descriptor.schema);
   }
   ASSIGN_OR_RAISE(const auto table, OpenLake(ref.path));
-  if (ref.part == TablePart::kLake) return ColumnsOfLake(table->schema());
+  if (ref.part == TablePart::kLake) return LakeColumns(ref, *table);
   ASSIGN_OR_RAISE(const std::vector<types::Column> columns, lake::SystemTableColumns("snapshots"));
   std::vector<SourceColumn> result;
   for (const types::Column& column : columns) result.push_back({column.name, column.type});
@@ -164,9 +202,9 @@ Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref
 namespace {
 
 Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
+                                              std::vector<SourceColumn> columns,
                                               std::shared_ptr<lake::LakeTable> table,
                                               UnpinnedTables& unpinned) {
-  std::vector<SourceColumn> columns = ColumnsOfLake(table->schema());
   std::optional<lake::LakeSnapshot> snapshot;
   if (ref.as_of_ms) {
     ASSIGN_OR_RAISE(snapshot, table->SnapshotAtTime(*ref.as_of_ms));
@@ -205,7 +243,8 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   if (ref.part == TablePart::kLake) {
     ASSIGN_OR_RAISE(auto table, OpenLake(ref.path));
     if (!ref.as_of_ms && !ref.as_of_snapshot) RETURN_NOT_OK(CheckNewest(ref.path, *table));
-    return ViewOfLake(ref, std::move(table), *options_.unpinned);
+    ASSIGN_OR_RAISE(auto columns, LakeColumns(ref, *table));
+    return ViewOfLake(ref, std::move(columns), std::move(table), *options_.unpinned);
   }
 
   auto read = std::make_shared<UnionRead>();

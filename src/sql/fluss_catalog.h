@@ -65,6 +65,7 @@ class FlussTableCatalog : public TableCatalog {
   io::Loop& NextLoop();
   Result<std::shared_ptr<lake::LakeTable>> OpenLake(const types::TablePath& path);
   Status CheckNewest(const types::TablePath& path, lake::LakeTable& table);
+  Result<std::vector<SourceColumn>> LakeColumns(const TableRef& ref, const lake::LakeTable& table);
 
   FlussCatalogOptions options_;
   client::Admin admin_;
