@@ -99,9 +99,16 @@ struct Expr {
 enum class JoinKind { kInner, kLeft, kRight, kFull, kCross, kSemi, kAnti };
 
 /// What stands in FROM.
+/// One 'key' = 'value' of a table's hint.
+struct TableOption {
+  std::string key;
+  std::string value;
+  Position at;
+};
+
 struct Relation {
   enum class Kind {
-    kTable,     ///< names, as_of
+    kTable,     ///< names, as_of, options
     kSubquery,  ///< query
     kJoin,      ///< left, right, join, on, using_columns
     kWindow,    ///< TABLE(TUMBLE(TABLE t, DESCRIPTOR(c), size …)): left, window, time_column,
@@ -112,8 +119,9 @@ struct Relation {
   std::vector<Name> names;
   size_t begin = 0;  ///< Byte range of `names` in the text, for the expanded text of views.
   size_t end = 0;
-  ExprPtr as_of;               ///< FOR SYSTEM_TIME AS OF / FOR TIMESTAMP AS OF.
-  bool as_of_version = false;  ///< FOR SYSTEM_VERSION AS OF / VERSION AS OF.
+  ExprPtr as_of;                     ///< FOR SYSTEM_TIME AS OF / FOR TIMESTAMP AS OF.
+  bool as_of_version = false;        ///< FOR SYSTEM_VERSION AS OF / VERSION AS OF.
+  std::vector<TableOption> options;  ///< Of /*+ OPTIONS(…) */.
   QueryPtr query;
   std::unique_ptr<Relation> left;
   std::unique_ptr<Relation> right;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 
 #include "sql/binder_internal.h"
 #include "sql/parser.h"
@@ -9,6 +10,43 @@ namespace sluice::sql {
 namespace {
 constexpr int kViewDepthMax = 32;
 constexpr std::string_view kLakeSuffix = "$lake";
+
+// A query has no past of its own.
+Status RefuseTravel(const ast::Relation& relation, std::string_view what, std::string_view name) {
+  if (relation.as_of != nullptr)
+    return InvalidAt(relation.at, "AS OF does not apply to ", what, ", name=", name);
+  if (!relation.options.empty()) {
+    return InvalidAt(relation.options[0].at, "OPTIONS do not apply to ", what, ", name=", name);
+  }
+  return Status::OK();
+}
+
+// The options of a table's hint: which snapshot of the lake to read.
+Status ApplyOptions(const ast::Relation& relation, TableRef* ref) {
+  for (const ast::TableOption& option : relation.options) {
+    const bool snapshot = option.key == "scan.snapshot-id";
+    if (!snapshot && option.key != "scan.timestamp-millis") {
+      return ErrorAt(ErrorCode::kUnsupportedVersion, option.at,
+                     "option is not supported, key=", Shown(option.key),
+                     " known=scan.snapshot-id, scan.timestamp-millis");
+    }
+    if (relation.as_of != nullptr || ref->as_of_ms || ref->as_of_snapshot)
+      return InvalidAt(option.at, "a table is read at one point only, key=", option.key);
+    if (ref->part == TablePart::kLakeSnapshots)
+      return InvalidAt(option.at,
+                       "option does not apply to the snapshots of a table, key=", option.key);
+    int64_t value = 0;
+    const char* last = option.value.data() + option.value.size();
+    const auto [end, error] = std::from_chars(option.value.data(), last, value);
+    if (error != std::errc() || end != last) {
+      return InvalidAt(option.at, "option needs a whole number, key=", option.key, " value='",
+                       Shown(option.value), "'");
+    }
+    (snapshot ? ref->as_of_snapshot : ref->as_of_ms) = value;
+    ref->part = TablePart::kLake;  // Only the lake keeps its past.
+  }
+  return Status::OK();
+}
 }  // namespace
 
 Result<ResolvedName> Binder::Impl::Resolve(const std::vector<ast::Name>& parts, Position at) const {
@@ -86,6 +124,7 @@ Status Binder::Impl::ApplyAlias(const ast::Relation& relation, BoundRelation* bo
 Result<BoundRelation> Binder::Impl::CommonTable(size_t position, const ast::Relation& relation,
                                                 Frame* frame) {
   const ast::CommonTable& table = *common_tables_[position];
+  RETURN_NOT_OK(RefuseTravel(relation, "a table of WITH", table.name));
   std::vector<const ast::CommonTable*> earlier(
       common_tables_.begin(), common_tables_.begin() + static_cast<ptrdiff_t>(position));
   std::swap(earlier, common_tables_);
@@ -144,9 +183,7 @@ Result<BoundRelation> Binder::Impl::Table(const ast::Relation& relation, Frame* 
 }
 
 Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relation& relation) {
-  if (relation.as_of != nullptr) {
-    return InvalidAt(relation.at, "AS OF does not apply to a view, name=", view.path.ToString());
-  }
+  RETURN_NOT_OK(RefuseTravel(relation, "a view", view.path.ToString()));
   if (view_depth_ >= kViewDepthMax)
     return InvalidAt(relation.at, "views refer to each other, name=", view.path.ToString());
   const auto inside = [&](const Status& status) {
@@ -173,6 +210,7 @@ Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relati
 }
 
 Status Binder::Impl::TimeTravel(const ast::Relation& relation, TableRef* ref) {
+  RETURN_NOT_OK(ApplyOptions(relation, ref));
   if (relation.as_of == nullptr) return Status::OK();
   if (ref->part == TablePart::kLakeSnapshots)
     return InvalidAt(relation.at, "AS OF does not apply to the snapshots of a table");
@@ -253,7 +291,8 @@ Status Binder::Impl::MergeUsing(const std::vector<ast::Name>& names, Position at
     const ScopeColumn* b = FindByName(right.columns, name);
     if (a == nullptr || b == nullptr)
       return InvalidAt(at, "USING names a column that a side lacks, name=", name);
-    ASSIGN_OR_RAISE(const BoundPtr equal, Compare("=", a->value, b->value, at));
+    ASSIGN_OR_RAISE(BoundPtr equal, Compare("=", a->value, b->value, at));
+    equal = WithJoinKeys(equal, *columns);
     *on += (on->empty() ? "" : " AND ") + Emit(*equal);
     // One column stands for both: the right one of a right join, the first that is not NULL of a
     // full one.
@@ -299,7 +338,8 @@ Result<BoundRelation> Binder::Impl::Join(const ast::Relation& relation, Scope* o
   } else if (relation.on != nullptr) {
     Scope scope{.columns = bound.columns, .outer = outer, .frame = frame};
     ExprContext context{.scope = &scope, .clause = "ON"};
-    ASSIGN_OR_RAISE(const BoundPtr condition, Condition(*relation.on, context));
+    ASSIGN_OR_RAISE(BoundPtr condition, Condition(*relation.on, context));
+    condition = WithJoinKeys(condition, scope.columns);
     if (relation.join == ast::JoinKind::kInner) PushPredicates(condition, scope.columns);
     on = Emit(*condition);
   }

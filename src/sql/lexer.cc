@@ -151,7 +151,7 @@ class Lexer {
         Step();
       } else if (Peek() == '-' && Peek(1) == '-') {
         while (!AtEnd() && Peek() != '\n') Step();
-      } else if (Peek() == '/' && Peek(1) == '*') {
+      } else if (Peek() == '/' && Peek(1) == '*' && (Peek(2) != '+' || in_hint_)) {
         const Position start = at_;
         Steps(2);
         while (!AtEnd() && !(Peek() == '*' && Peek(1) == '/')) Step();
@@ -165,7 +165,7 @@ class Lexer {
   }
 
   Status Take(Token* token) {
-    if (AtEnd()) return Status::OK();
+    if (AtEnd()) return in_hint_ ? InvalidAt(at_, "hint has no end") : Status::OK();
     const char c = Peek();
     if ((c == 'U' || c == 'u') && Peek(1) == '&' && Peek(2) == '\'') return TakeUnicode(token);
     if ((c == 'X' || c == 'x') && Peek(1) == '\'') return TakeHex(token);
@@ -309,6 +309,13 @@ class Lexer {
         "<>", "!=", "<=", ">=", "||", "==", "=>", "::"};
     static constexpr std::string_view kShort = "(),.;+-*/%=<>[]?:{}";
     token->kind = TokenKind::kSymbol;
+    const std::string_view edge = in_hint_ ? "*/" : "/*+";
+    if (text_.substr(next_).starts_with(edge)) {
+      in_hint_ = !in_hint_;
+      token->text = edge;
+      Steps(edge.size());
+      return Status::OK();
+    }
     for (const std::string_view symbol : kLong) {
       if (text_.substr(next_).starts_with(symbol)) {
         token->text = symbol;
@@ -327,6 +334,7 @@ class Lexer {
   std::string_view text_;
   size_t next_ = 0;
   Position at_;
+  bool in_hint_ = false;
 };
 
 }  // namespace

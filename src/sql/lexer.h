@@ -38,7 +38,8 @@ enum class TokenKind : uint8_t {
   kInteger,  ///< 12
   kDecimal,  ///< 1.50
   kDouble,   ///< 1e3
-  kSymbol,   ///< ( ) , . ; + - * / % = <> != < > <= >= || [ ] => ? :
+  kSymbol,   ///< ( ) , . ; + - * / % = <> != < > <= >= || [ ] => ? : and the edges
+             ///< of a hint: /*+ and */
 };
 
 struct Token {
@@ -50,7 +51,7 @@ struct Token {
   size_t end = 0;
 };
 
-/// Cut a statement into tokens; the last is kEnd. Comments and hints (/*+ … */) are left out.
+/// Cut a statement into tokens; the last is kEnd. Comments are left out.
 ///
 /// Errors: bytes that are not UTF-8, a quote or comment without an end, a character that starts
 /// nothing, a malformed literal; with its place. A byte order mark at the start is skipped.

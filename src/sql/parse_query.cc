@@ -153,6 +153,7 @@ Result<ast::Values> Parser::ValuesClause() {
 Result<ast::Select> Parser::SelectClause() {
   ast::Select select{.at = Peek().at};
   RETURN_NOT_OK(ExpectWord("SELECT"));
+  RETURN_NOT_OK(SelectHints());
   select.distinct = AcceptWord("DISTINCT");
   if (!select.distinct) AcceptWord("ALL");
   do {
@@ -379,7 +380,9 @@ Result<RelationPtr> Parser::PrimaryRelation() {
     ASSIGN_OR_RAISE(ast::ObjectName name, ObjectName("a table"));
     relation->names = std::move(name.parts);
     relation->end = tokens_[next_ - 1].end;
+    RETURN_NOT_OK(TableHints(relation.get()));
     RETURN_NOT_OK(AsOf(relation.get()));
+    RETURN_NOT_OK(RefuseHint("here: it stands right after a table's name"));
   }
   if (PeekWord("MATCH_RECOGNIZE") || PeekWord("TABLESAMPLE") || PeekWord("PIVOT")) {
     return NotCovered(Peek().at, Peek().upper);
@@ -407,6 +410,7 @@ Result<RelationPtr> Parser::TableFunction() {
     ASSIGN_OR_RAISE(ast::ObjectName name, ObjectName("a table"));
     relation->left->names = std::move(name.parts);
     relation->left->end = tokens_[next_ - 1].end;
+    RETURN_NOT_OK(TableHints(relation->left.get()));
   } else if (PeekSymbol("(") && StartsQuery()) {
     relation->left = MakeRelation(Relation::Kind::kSubquery, Take().at);
     ASSIGN_OR_RAISE(relation->left->query, Query());
@@ -427,6 +431,55 @@ Result<RelationPtr> Parser::TableFunction() {
   RETURN_NOT_OK(ExpectSymbol(")"));
   RETURN_NOT_OK(ExpectSymbol(")"));
   return relation;
+}
+
+// t /*+ OPTIONS('key' = 'value', …) */
+Status Parser::TableHints(Relation* table) {
+  while (AcceptSymbol("/*+")) {
+    while (!AcceptSymbol("*/")) {
+      const Token name = Peek();
+      if (!AcceptWord("OPTIONS")) {
+        RETURN_NOT_OK(Identifier("a hint").status());
+        return NotCovered(name.at, "hint " + Shown(name.text) + " of a table");
+      }
+      RETURN_NOT_OK(ExpectSymbol("("));
+      do {
+        ast::TableOption option{.at = Peek().at};
+        ASSIGN_OR_RAISE(option.key, StringLiteral("the key of an option"));
+        RETURN_NOT_OK(ExpectSymbol("="));
+        ASSIGN_OR_RAISE(option.value, StringLiteral("the value of an option"));
+        table->options.push_back(std::move(option));
+      } while (AcceptSymbol(","));
+      RETURN_NOT_OK(ExpectSymbol(")"));
+      AcceptSymbol(",");
+    }
+  }
+  return Status::OK();
+}
+
+// SELECT /*+ BROADCAST(t), … */: how Flink runs joins, which changes no result.
+Status Parser::SelectHints() {
+  static constexpr std::string_view kKnown[] = {"BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE",
+                                                "NEST_LOOP", "MULTI_JOIN",   "LOOKUP",
+                                                "STATE_TTL"};
+  while (AcceptSymbol("/*+")) {
+    while (!AcceptSymbol("*/")) {
+      const Token name = Peek();
+      RETURN_NOT_OK(Identifier("a hint").status());
+      if (std::ranges::find(kKnown, name.upper) == std::end(kKnown))
+        return NotCovered(name.at, "hint " + Shown(name.text) + " of a query");
+      if (AcceptSymbol("(")) {
+        while (!PeekSymbol(")") && !PeekSymbol("*/") && Peek().kind != TokenKind::kEnd) Take();
+        RETURN_NOT_OK(ExpectSymbol(")"));
+      }
+      AcceptSymbol(",");
+    }
+  }
+  return Status::OK();
+}
+
+Status Parser::RefuseHint(std::string_view where) const {
+  return PeekSymbol("/*+") ? InvalidAt(Peek().at, "a hint has no meaning ", where) : Status::OK();
 }
 
 // FOR SYSTEM_TIME AS OF t (Flink), FOR TIMESTAMP AS OF t, FOR [SYSTEM_]VERSION AS OF n, and Spark's

@@ -184,6 +184,7 @@ Result<ast::Insert> Parser::Insert() {
   }
   AcceptWord("TABLE");
   ASSIGN_OR_RAISE(insert.name, ObjectName("a table"));
+  RETURN_NOT_OK(RefuseHint("on the target of INSERT"));
   if (PeekWord("PARTITION")) return NotCovered(Peek().at, "INSERT with PARTITION");
   if (PeekSymbol("(") && !StartsQuery()) {
     Take();
@@ -204,6 +205,7 @@ Status Parser::Delete(ast::Statement* out) {
   RETURN_NOT_OK(ExpectWord("FROM"));
   ast::Delete statement;
   ASSIGN_OR_RAISE(statement.name, ObjectName("a table"));
+  RETURN_NOT_OK(RefuseHint("on the target of DELETE"));
   if (AcceptWord("WHERE")) {
     ASSIGN_OR_RAISE(statement.where, Expression());
   }
@@ -215,6 +217,7 @@ Status Parser::Update(ast::Statement* out) {
   Take();
   ast::Update update;
   ASSIGN_OR_RAISE(update.name, ObjectName("a table"));
+  RETURN_NOT_OK(RefuseHint("on the target of UPDATE"));
   RETURN_NOT_OK(ExpectWord("SET"));
   do {
     ASSIGN_OR_RAISE(std::string column, Identifier("a column name"));

@@ -139,6 +139,10 @@ class Parser {
   Result<bool> JoinType(ast::Relation* join);
   Status JoinCondition(ast::Relation* join);
   Status AsOf(ast::Relation* table);
+  Status TableHints(ast::Relation* table);
+  Status SelectHints();
+  /// Errors: a hint comes next, where none has a meaning.
+  Status RefuseHint(std::string_view where) const;
   Status Alias(ast::Relation* relation);
   bool StartsQuery(size_t ahead = 0) const;
 
