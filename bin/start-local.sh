@@ -11,10 +11,10 @@ mkdir -p "$home/log"
 nohup "$home/bin/sluice" server --conf "$home/conf/server.yaml" "$@" >"$home/log/server.out" 2>&1 &
 pid=$!
 echo "$pid" >"$pidfile"
-for _ in $(seq 100); do
+for _ in $(seq 600); do
   grep -q 'server is ready' "$home/log/server.out" && { echo "started, process $pid; log in $home/log/server.out"; exit 0; }
   kill -0 "$pid" 2>/dev/null || { cat "$home/log/server.out" >&2; rm -f "$pidfile"; exit 1; }
   sleep 0.1
 done
-echo "not ready after 10 s; see $home/log/server.out" >&2
+echo "not ready after 60 s; see $home/log/server.out" >&2
 exit 1

@@ -8,10 +8,7 @@ scripts/install-deps.sh
 scripts/build-console.sh
 scripts/build.sh release sluice
 rm -rf "dist/$name"
-scripts/layout.sh build/release "dist/$name"
+scripts/layout.sh build/release "dist/$name" --complete
 cp LICENSE README.md "dist/$name/"
-# Debian libraries that another machine may lack go along.
-ldd "dist/$name/bin/sluice" | awk '$3 ~ /^\/(usr\/)?lib/ {print $3}' |
-  grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "dist/$name/lib/"
 tar -C dist -czf "dist/$name.tar.gz" "$name"
 echo "dist/$name.tar.gz"

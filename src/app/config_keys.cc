@@ -186,6 +186,7 @@ constexpr ConfigKey kPrefixes[] = {
     {"gs.", kString, "", kIgnored, "Remote file systems"},
     {"hdfs.", kString, "", kIgnored, "Remote file systems"},
     {"kv.rocksdb.", kString, "", kIgnored, "Settings of RocksDB"},
+    {"lake.tiering.", kString, "", kIgnored, "Fluss's tiering job; ours has `tiering.*`"},
     {"metrics.reporter.", kString, "", kIgnored, "Reporters of metrics"},
     {"oss.", kString, "", kIgnored, "Remote file systems"},
     {"plugin.", kString, "", kIgnored, "Loading of plug-ins"},

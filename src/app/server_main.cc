@@ -75,6 +75,10 @@ Status RunServer(const ServerArguments& arguments, const sigset_t& stop_signals)
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
       io::SystemClock().Monotonic() - started);
   LogInfo("server is ready version={} took_ms={}", kVersion, took.count());
+  if (!config.String("server.log.file").empty()) {  // Scripts wait for it here.
+    std::puts("server is ready");
+    std::fflush(stdout);
+  }
   int signal = 0;
   while (sigwait(&stop_signals, &signal) != 0) {
   }
