@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "types/duration.h"
+
 namespace sluice::coordinator {
 
 namespace {
@@ -50,56 +52,10 @@ const std::vector<TableOption>& Options() {
   return options;
 }
 
-struct DurationUnit {
-  std::string_view name;
-  double ms;
-};
-constexpr DurationUnit kUnits[] = {
-    {"", 1},
-    {"ms", 1},
-    {"milli", 1},
-    {"millis", 1},
-    {"millisecond", 1},
-    {"milliseconds", 1},
-    {"s", 1e3},
-    {"sec", 1e3},
-    {"secs", 1e3},
-    {"second", 1e3},
-    {"seconds", 1e3},
-    {"min", 6e4},
-    {"m", 6e4},
-    {"minute", 6e4},
-    {"minutes", 6e4},
-    {"h", 3.6e6},
-    {"hour", 3.6e6},
-    {"hours", 3.6e6},
-    {"d", 8.64e7},
-    {"day", 8.64e7},
-    {"days", 8.64e7},
-    {"ns", 1e-6},
-    {"nano", 1e-6},
-    {"nanos", 1e-6},
-    {"nanosecond", 1e-6},
-    {"nanoseconds", 1e-6},
-    {"us", 1e-3},
-    {"µs", 1e-3},
-    {"micro", 1e-3},
-    {"micros", 1e-3},
-    {"microsecond", 1e-3},
-    {"microseconds", 1e-3},
-};
-
 std::string_view Trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
 }
 
 }  // namespace
@@ -135,22 +91,6 @@ Result<bool> ParseBoolean(std::string_view text) {
   return Error(ErrorCode::kInvalidConfig, "neither true nor false value=", text);
 }
 
-Result<int64_t> ParseDurationMs(std::string_view text) {
-  const std::string_view trimmed = Trim(text);
-  int64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
-  if (error != std::errc()) return Error(ErrorCode::kInvalidConfig, "not a duration value=", text);
-  const std::string unit = LowerCase(Trim(trimmed.substr(end - trimmed.data())));
-  const auto found = std::ranges::find(kUnits, std::string_view(unit), &DurationUnit::name);
-  if (found == std::end(kUnits))
-    return Error(ErrorCode::kInvalidConfig, "unknown time unit value=", text);
-  const double ms = static_cast<double>(number) * found->ms;
-  if (ms > 9e18 || ms < -9e18)
-    return Error(ErrorCode::kInvalidConfig, "duration is out of range value=", text);
-  return found->ms >= 1 ? number * static_cast<int64_t>(found->ms) : static_cast<int64_t>(ms);
-}
-
 Status CheckTableOption(const TableOption& option, const std::string& value) {
   Status read;
   switch (option.kind) {
@@ -161,7 +101,7 @@ Status CheckTableOption(const TableOption& option, const std::string& value) {
       read = ParseInteger(value).status();
       break;
     case Kind::kDuration:
-      read = ParseDurationMs(value).status();
+      read = types::ParseDurationMs(value).status();
       break;
     case Kind::kChoice:
       if (std::ranges::find(option.choices, UpperCase(value)) == option.choices.end()) {
@@ -185,7 +125,8 @@ bool LakeEnabled(const types::TableDescriptor& descriptor) {
 
 int64_t FreshnessMs(const types::TableDescriptor& descriptor) {
   const std::string text = descriptor.Property("table.datalake.freshness");
-  return text.empty() ? kDefaultFreshnessMs : ParseDurationMs(text).ValueOr(kDefaultFreshnessMs);
+  return text.empty() ? kDefaultFreshnessMs
+                      : types::ParseDurationMs(text).ValueOr(kDefaultFreshnessMs);
 }
 
 }  // namespace sluice::coordinator

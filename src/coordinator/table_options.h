@@ -24,9 +24,6 @@ const TableOption* FindTableOption(std::string_view key);
 /// Whether `value` can be read as the option's kind. Errors: kInvalidConfig.
 Status CheckTableOption(const TableOption& option, const std::string& value);
 
-/// Milliseconds of a text like "5s", "30 min", "7 d" or "250" (milliseconds). Errors:
-/// kInvalidConfig.
-Result<int64_t> ParseDurationMs(std::string_view text);
 /// Errors: kInvalidConfig.
 Result<int64_t> ParseInteger(std::string_view text);
 /// "true" or "false" in any case. Errors: kInvalidConfig.

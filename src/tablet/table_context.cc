@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "types/duration.h"
+
 namespace sluice::tablet {
 namespace {
 
@@ -28,27 +30,6 @@ Result<wire::ArrowCompression> CompressionOf(const std::string& name) {
 
 }  // namespace
 
-Result<int64_t> ParseDurationMs(std::string_view text) {
-  int64_t amount = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), amount);
-  std::string unit(end, text.data() + text.size());
-  std::erase(unit, ' ');
-  static const std::map<std::string, int64_t> kUnits = {
-      {"", 1},           {"ms", 1},           {"milli", 1},
-      {"millis", 1},     {"s", 1000},         {"sec", 1000},
-      {"second", 1000},  {"seconds", 1000},   {"m", 60'000},
-      {"min", 60'000},   {"minute", 60'000},  {"minutes", 60'000},
-      {"h", 3'600'000},  {"hour", 3'600'000}, {"hours", 3'600'000},
-      {"d", 86'400'000}, {"day", 86'400'000}, {"days", 86'400'000}};
-  const auto found = kUnits.find(Lower(unit));
-  int64_t milliseconds = 0;
-  if (problem != std::errc() || found == kUnits.end() ||
-      __builtin_mul_overflow(amount, found->second, &milliseconds)) {
-    return Error(ErrorCode::kInvalidConfig, "not a duration text=", text);
-  }
-  return milliseconds;
-}
-
 Result<TableContextPtr> TableContext::Make(std::shared_ptr<const types::TableInfo> info,
                                            const TableSource& source) {
   std::shared_ptr<TableContext> context(new TableContext(std::move(info), source));
@@ -65,7 +46,8 @@ Status TableContext::ReadOptions() {
   const std::string level = table.Property("table.log.arrow.compression.zstd.level", "3");
   const auto parsed = std::from_chars(level.data(), level.data() + level.size(), zstd_level_);
   if (parsed.ec != std::errc()) return Unreadable("table.log.arrow.compression.zstd.level", level);
-  ASSIGN_OR_RAISE(const int64_t ttl_ms, ParseDurationMs(table.Property("table.log.ttl", "7 d")));
+  ASSIGN_OR_RAISE(const int64_t ttl_ms,
+                  types::ParseDurationMs(table.Property("table.log.ttl", "7 d")));
   log_ttl_ms_ = std::max<int64_t>(ttl_ms, 0);
   needs_new_keys_ = table.has_primary_key() && !table.Property("table.datalake.format").empty() &&
                     table.Property("table.kv.format-version", "1") == "2" &&

@@ -77,7 +77,4 @@ class TableContexts {
   std::unordered_map<int64_t, TableContextPtr> contexts_;
 };
 
-/// Milliseconds of an option like "7 d", "30min" or "250". Errors: kInvalidConfig.
-Result<int64_t> ParseDurationMs(std::string_view text);
-
 }  // namespace sluice::tablet

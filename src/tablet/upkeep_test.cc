@@ -143,17 +143,6 @@ TEST_F(UpkeepTest, WriteBackIsBounded) {
   for (const auto& row : found) EXPECT_TRUE(row.has_value());
 }
 
-TEST(DurationTest, ReadsUnits) {
-  EXPECT_EQ(ParseDurationMs("7 d").ValueOr(-1), 7 * 86'400'000);
-  EXPECT_EQ(ParseDurationMs("30min").ValueOr(-1), 1'800'000);
-  EXPECT_EQ(ParseDurationMs("5 Seconds").ValueOr(-1), 5000);
-  EXPECT_EQ(ParseDurationMs("250").ValueOr(-1), 250);
-  EXPECT_EQ(ParseDurationMs("-1").ValueOr(0), -1);
-  for (const char* text : {"", "d", "7 weeks", "1.5 d", "9223372036854775807 d"}) {
-    EXPECT_CODE(ErrorCode::kInvalidConfig, ParseDurationMs(text));
-  }
-}
-
 TEST(LogSyncTest, SyncsWhatIsThere) {
   TempDir folder;
   auto& files = io::LocalFileSystem();
