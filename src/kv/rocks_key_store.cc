@@ -169,6 +169,7 @@ class OpenDb {
   }
 
   // Key by key: MultiGet reads blocks that are not in the cache in spite of `read_tier`.
+  // A key that may lie in a file that is not open comes as found and empty: unknown too.
   Result<std::optional<Values>> GetCached(std::span<const std::string_view> keys) {
     rocksdb::ReadOptions cached_only;
     cached_only.read_tier = rocksdb::kBlockCacheTier;
@@ -180,6 +181,7 @@ class OpenDb {
       if (status.IsNotFound()) continue;
       if (status.IsIncomplete()) return std::nullopt;
       RETURN_NOT_OK(FromRocks(status, folder_));
+      if (found.empty()) return std::nullopt;
       values[i].emplace(found.data(), found.size());
     }
     return std::optional<Values>(std::move(values));
