@@ -98,7 +98,7 @@ class TieringWorkload : public Workload {
     RETURN_NOT_OK(
         lake_->CreateTable(table_.path, table_.descriptor, /*must_be_empty=*/false).status());
     ASSIGN_OR_RAISE(const auto table, lake_->OpenTable(table_.path));
-    return table->RemoveTemporaryFiles();
+    return table->RemoveOrphans({}).status();
   }
   void Drop() override { lake_.reset(); }
   int steps_max() const override { return 12; }
