@@ -36,6 +36,7 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
            .settings = &options.settings,
            .link = &link,
            .table_changed = [this](int64_t table_id) { desk->TableChanged(table_id); },
+           .round_of = [this](int64_t table_id) { return desk->RoundOf(table_id); },
            .tell_again = [this] { TellAgain(); }}),
       lake_snapshots({.catalog = options.catalog,
                       .loop = options.loop,

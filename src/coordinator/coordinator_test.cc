@@ -290,6 +290,31 @@ TEST_F(CoordinatorTest, PartitionsByHand) {
   EXPECT_EQ(h_.tablet->files.size(), 2u);
 }
 
+TEST_F(CoordinatorTest, AKeyedPartitionIsNotMadeOverRowsOfTheLake) {
+  types::TableDescriptor keyed = InLake(PartitionedTable());
+  keyed.schema.primary_key = {"id", "name"};
+  const types::TablePath logged{"fluss", "logged"};
+  ASSERT_OK(h_.CreateTable(kPath, keyed));
+  ASSERT_OK(h_.CreateTable(logged, InLake(PartitionedTable())));
+  for (const types::TablePath& path : {kPath, logged}) {
+    ASSERT_OK(h_.CreatePartition(path, {{"name", "a"}}));
+    h_.lake.tables[path].partitions = {{"a"}};
+    EXPECT_OK(h_.CreatePartition(path, {{"name", "a"}}, /*ignore=*/true));
+    ASSERT_OK(h_.DropPartition(path, {{"name", "a"}}));
+  }
+  for (const bool ignore : {false, true}) {
+    EXPECT_CODE(ErrorCode::kLakeTableAlreadyExist,
+                h_.CreatePartition(kPath, {{"name", "a"}}, ignore));
+  }
+  EXPECT_OK(h_.CreatePartition(kPath, {{"name", "b"}}));
+  EXPECT_OK(h_.CreatePartition(logged, {{"name", "a"}}));
+  h_.lake.reachable = false;
+  EXPECT_FALSE(h_.CreatePartition(kPath, {{"name", "c"}}).ok());  // Nobody knows.
+  h_.lake.reachable = true;
+  h_.lake.tables[kPath].partitions.clear();  // Deleted there.
+  EXPECT_OK(h_.CreatePartition(kPath, {{"name", "a"}}));
+}
+
 TEST(CoordinatorLimitsTest, BoundsThePartitions) {
   Harness h;
   h.settings.max_partition_number = 2;

@@ -60,7 +60,8 @@ class FakeLake : public lake::LakeCatalog {
   struct Table {
     types::TableDescriptor descriptor;
     bool has_snapshot = false;
-    std::optional<types::TableDescriptor> before;  ///< The last change.
+    std::optional<types::TableDescriptor> before;   ///< The last change.
+    std::set<std::vector<std::string>> partitions;  ///< Those with rows.
   };
   explicit FakeLake(const Power& power) : power_(power) {}
 
@@ -119,6 +120,13 @@ class FakeLake : public lake::LakeCatalog {
   Result<bool> TableExists(const types::TablePath& path) override {
     RETURN_NOT_OK(Available());
     return tables.contains(path);
+  }
+  Status CheckPartitionEmpty(const types::TablePath& path,
+                             const std::vector<std::string>& values) override {
+    RETURN_NOT_OK(Available());
+    const auto found = tables.find(path);
+    if (found == tables.end() || !found->second.partitions.contains(values)) return Status::OK();
+    return Error(ErrorCode::kLakeTableAlreadyExist, "lake partition has rows path=", path);
   }
   Result<std::unique_ptr<lake::LakeTable>> OpenTable(const types::TablePath&) override {
     return Status::NotImplemented("the fake lake has no files");

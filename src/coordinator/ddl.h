@@ -1,6 +1,8 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "coordinator/ddl_intents.h"
@@ -39,6 +41,8 @@ class Ddl {
     const ClusterSettings* settings = nullptr;
     TabletLink* link = nullptr;
     std::function<void(int64_t table_id)> table_changed;  ///< Created, altered or dropped.
+    /// Names the round that tiers the table now, by its epoch.
+    std::function<std::optional<int64_t>(int64_t table_id)> round_of;
     std::function<void()> tell_again;  ///< A tablet server was not told; try everything later.
   };
   explicit Ddl(Options options) : options_(std::move(options)) {}
@@ -73,7 +77,10 @@ class Ddl {
   /// schema changes that Fluss cannot do either; the lake's.
   io::Task<Status> AlterTable(types::TablePath path, TableChange change, bool ignore_if_not_exists);
 
-  /// Errors: kTableNotExist, those of partition_rules.h, kPartitionAlreadyExists, kPartitionMaxNum.
+  /// Of a primary-key table the lake must hold nothing of the partition, since no store knows those
+  /// keys; a round that may still bring rows of a dropped one of the same name is waited for.
+  /// Errors: kTableNotExist, those of partition_rules.h, kPartitionAlreadyExists, kPartitionMaxNum;
+  /// kLakeTableAlreadyExist, the lake's, kRequestTimeOut when that round takes too long.
   io::Task<Status> CreatePartition(types::TablePath path, PartitionSpec spec,
                                    bool ignore_if_exists);
   /// Errors: kTableNotExist, kTableNotPartitioned, kPartitionSpecInvalid, kPartitionNotExists.
@@ -113,6 +120,13 @@ class Ddl {
   io::Task<Status> CommitAlter(types::TablePath path, types::TableDescriptor descriptor,
                                std::optional<int64_t> intent);
 
+  // What a dropped partition leaves to one of the same name.
+  void NoteDropped(const meta::TableState& table, const std::string& partition);
+  bool RoundMayHold(const meta::TableState& table, const std::string& partition) const;
+  io::Task<Status> CheckLakePartition(meta::TablePtr table, types::PartitionInfo partition);
+  io::Task<Result<bool>> TryCreatePartition(types::TablePath path, PartitionSpec spec,
+                                            bool ignore_if_exists);
+
   // The work that a drop leaves behind.
   meta::DdlIntent DeletionOf(const types::TablePath& path, const DeleteIntent& deletion) const;
   void AddDeletion(const meta::TableState& table, const meta::PartitionState* partition,
@@ -122,6 +136,11 @@ class Ddl {
 
   Options options_;
   Turnstile turnstile_;
+  struct DroppedInRound {
+    int64_t round = 0;
+    std::set<std::string> partitions;
+  };
+  std::map<int64_t, DroppedInRound> dropped_;  // By table id; of the newest round with a drop.
 };
 
 }  // namespace sluice::coordinator

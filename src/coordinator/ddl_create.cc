@@ -125,30 +125,4 @@ void Ddl::LogUntold(const Status& status, const types::TablePath& path) {
   options_.tell_again();
 }
 
-io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec,
-                                      bool ignore_if_exists) {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
-  CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(path));
-  CO_ASSIGN_OR_RETURN(std::vector<std::string> values,
-                      PartitionValues(table->info, spec, /*creating=*/true));
-  const types::PartitionInfo named{.values = values};
-  const bool exists = table->FindPartition(named.Name()) != nullptr;
-  if (exists && ignore_if_exists) co_return Status::OK();
-  if (!exists &&
-      table->partitions.size() >= static_cast<size_t>(options_.settings->max_partition_number)) {
-    co_return Error(ErrorCode::kPartitionMaxNum, "too many partitions table=", path,
-                    " max.partition.num=", options_.settings->max_partition_number);
-  }
-  CO_ASSIGN_OR_RETURN(auto buckets, Assign(table->info.descriptor));
-  CO_ASSIGN_OR_RETURN(const meta::PartitionPtr partition,
-                      options_.catalog->CreatePartition(path, std::move(values), std::move(buckets),
-                                                        table->info.remote_data_dir));
-  CRASH_POINT("ddl.create-partition.after-commit");
-  LogInfo("created partition table={} partition={} partition_id={}", path.ToString(),
-          partition->info.Name(), partition->info.partition_id);
-  Status told = co_await options_.link->TellCreated(state()->FindTable(path), partition);
-  LogUntold(told, path);
-  co_return Status::OK();
-}
-
 }  // namespace sluice::coordinator

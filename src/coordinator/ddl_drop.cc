@@ -33,6 +33,7 @@ io::Task<Status> Ddl::DropTable(types::TablePath path, bool ignore_if_not_exists
   CO_ASSIGN_OR_RETURN(const int64_t intent, options_.catalog->DropTable(path, left));
   CRASH_POINT("ddl.drop.after-commit");
   LogInfo("dropped table={} table_id={}", path.ToString(), (*table)->info.table_id);
+  dropped_.erase((*table)->info.table_id);
   options_.table_changed((*table)->info.table_id);
   co_await DeleteLeft(intent);
   co_return Status::OK();
@@ -52,6 +53,7 @@ io::Task<Status> Ddl::DropPartition(types::TablePath path, PartitionSpec spec,
   std::optional<meta::DdlIntent> left = DeletionOf(path, deletion);
   CO_ASSIGN_OR_RETURN(const int64_t intent,
                       options_.catalog->DropPartition(path, named.Name(), left));
+  if (partition != nullptr) NoteDropped(*table, named.Name());
   CRASH_POINT("ddl.drop-partition.after-commit");
   LogInfo("dropped partition table={} partition={}", path.ToString(), named.Name());
   co_await DeleteLeft(intent);

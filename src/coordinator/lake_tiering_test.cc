@@ -124,6 +124,27 @@ TEST_F(LakeTieringTest, AnIdleTableIsNeverHandedOut) {
   EXPECT_LE(probes, 27);  // Four per freshness, one message each.
 }
 
+// What the round of a dropped partition still writes must not become the next one's.
+TEST_F(LakeTieringTest, AKeyedPartitionMadeAgainWaitsForTheRoundThatSawItDropped) {
+  const types::TablePath path{"fluss", "keyed"};
+  types::TableDescriptor keyed = InLake(PartitionedTable());
+  keyed.schema.primary_key = {"id", "name"};
+  keyed.properties["table.datalake.freshness"] = "5s";
+  ASSERT_OK(h_.CreateTable(path, keyed));
+  ASSERT_OK(h_.CreatePartition(path, {{"name", "a"}}));
+  const auto table = h_.state()->FindTable(path);
+  table_id_ = table->info.table_id;
+  h_.tablet->log_ends[{table_id_, table->FindPartition("a")->info.partition_id, 0}] = 10;
+  const auto round = AskWithin(std::chrono::seconds(5));
+  ASSERT_TRUE(round.has_value());
+  ASSERT_EQ(round->table_id(), table_id_);
+  ASSERT_OK(h_.DropPartition(path, {{"name", "a"}}));
+  EXPECT_OK(h_.CreatePartition(path, {{"name", "b"}}));  // Another name waits for nothing.
+  EXPECT_CODE(ErrorCode::kRequestTimeOut, h_.CreatePartition(path, {{"name", "a"}}));
+  Finish(round->tiering_epoch());
+  EXPECT_OK(h_.CreatePartition(path, {{"name", "a"}}));
+}
+
 TEST_F(LakeTieringTest, ATableWithRowsIsHandedOutOnceAndAgainWhenMoreCome) {
   h_.tablet->log_ends[{table_id_, std::nullopt, 1}] = 10;
   const auto first = AskWithin(std::chrono::seconds(5));

@@ -172,6 +172,12 @@ Status TieringQueue::Fail(int64_t table_id, int64_t tiering_epoch, Time now) {
   return Status::OK();
 }
 
+std::optional<int64_t> TieringQueue::RoundOf(int64_t table_id) const {
+  const auto found = tables_.find(table_id);
+  if (found == tables_.end() || found->second.state != State::kTiering) return std::nullopt;
+  return found->second.tiering_epoch;
+}
+
 std::vector<TieringQueue::View> TieringQueue::Tables() const {
   std::vector<View> views;
   for (const auto& [table_id, table] : tables_) {

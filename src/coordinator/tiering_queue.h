@@ -71,6 +71,8 @@ class TieringQueue {
   Status Finish(int64_t table_id, int64_t tiering_epoch, bool again, Time now);
   Status Fail(int64_t table_id, int64_t tiering_epoch, Time now);
 
+  /// The tiering epoch of a table that is Tiering, else nullopt.
+  std::optional<int64_t> RoundOf(int64_t table_id) const;
   std::vector<View> Tables() const;
 
  private:

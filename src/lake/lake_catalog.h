@@ -71,6 +71,11 @@ class LakeCatalog {
   virtual Result<bool> RemoveEmptyTable(const types::TablePath& path) = 0;
 
   virtual Result<bool> TableExists(const types::TablePath& path) = 0;
+  /// Ok when the newest snapshot has no file of a partition, whatever rows are left in them;
+  /// `values` are its texts in partition-key order. A table that is not there has none. Errors:
+  /// kLakeTableAlreadyExist naming the partition and the lake table's path.
+  virtual Status CheckPartitionEmpty(const types::TablePath& path,
+                                     const std::vector<std::string>& values) = 0;
   /// Errors: kTableNotExist.
   virtual Result<std::unique_ptr<LakeTable>> OpenTable(const types::TablePath& path) = 0;
   virtual Result<std::vector<std::string>> ListDatabases() = 0;

@@ -5,6 +5,7 @@
 #include <arrow/array/builder_primitive.h>
 #include <arrow/record_batch.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -82,9 +83,9 @@ class MemoryCluster : public ClusterLink {
     tables_.erase(path);
   }
   void Append(const types::TablePath& path, int32_t bucket, std::vector<LogRow> rows,
-              int64_t timestamp_ms = 1000) {
+              int64_t timestamp_ms = 1000, std::optional<int64_t> partition_id = std::nullopt) {
     const std::lock_guard lock(mutex_);
-    Log& log = logs_[{tables_.at(path).table_id, std::nullopt, bucket}];
+    Log& log = logs_[{tables_.at(path).table_id, partition_id, bucket}];
     log.push_back(
         {log.empty() ? 0 : log.back().next_offset(), timestamp_ms, std::move(rows), false});
   }
@@ -92,6 +93,11 @@ class MemoryCluster : public ClusterLink {
   void DamageLast(const types::TablePath& path, int32_t bucket, bool damaged = true) {
     const std::lock_guard lock(mutex_);
     logs_[{tables_.at(path).table_id, std::nullopt, bucket}].back().damaged = damaged;
+  }
+  /// The partitions of the only partitioned table.
+  void SetPartitions(std::vector<types::PartitionInfo> partitions) {
+    const std::lock_guard lock(mutex_);
+    partitions_ = std::move(partitions);
   }
   /// Let a service take the table.
   void Queue(const types::TablePath& path) {
@@ -114,6 +120,7 @@ class MemoryCluster : public ClusterLink {
   std::vector<int64_t> finished, failed,
       forced;  // Table ids as reported. Read them when no service runs.
   int64_t log_start = 0;
+  std::function<void()> before_open_log;  ///< Runs in the middle of a round.
 
   Result<client::HeartbeatReply> Beat(client::Heartbeat heartbeat) override {
     const std::lock_guard lock(mutex_);
@@ -148,7 +155,8 @@ class MemoryCluster : public ClusterLink {
     return at->second;
   }
   Result<std::vector<types::PartitionInfo>> ListPartitions(const types::TablePath&) override {
-    return std::vector<types::PartitionInfo>();
+    const std::lock_guard lock(mutex_);
+    return partitions_;
   }
   Result<std::map<int32_t, int64_t>> ListOffsets(const types::TablePath&, int64_t table_id,
                                                  std::optional<int64_t> partition_id,
@@ -173,12 +181,13 @@ class MemoryCluster : public ClusterLink {
                               std::vector<client::LakeBucketOffset> offsets) override {
     const std::lock_guard lock(mutex_);
     RETURN_NOT_OK(Check("Prepare"));
-    std::map<int32_t, client::LakeBucketOffset>
+    std::map<std::pair<std::optional<int64_t>, int32_t>, client::LakeBucketOffset>
         merged;  // What an earlier round recorded of other buckets stays.
     if (const auto at = recorded_.find(path); at != recorded_.end()) {
-      for (const auto& bucket : at->second.buckets) merged[bucket.bucket] = bucket;
+      for (const auto& bucket : at->second.buckets)
+        merged[{bucket.partition_id, bucket.bucket}] = bucket;
     }
-    for (const auto& bucket : offsets) merged[bucket.bucket] = bucket;
+    for (const auto& bucket : offsets) merged[{bucket.partition_id, bucket.bucket}] = bucket;
     const std::string file =
         "offsets/" + std::to_string(table_id) + "/" + std::to_string(offset_files_.size());
     for (const auto& [bucket, offset] : merged) offset_files_[file].push_back(offset);
@@ -195,6 +204,7 @@ class MemoryCluster : public ClusterLink {
   }
   Result<std::unique_ptr<BucketLog>> OpenLog(const types::TablePath& path, types::BucketId bucket,
                                              int64_t offset) override {
+    if (before_open_log) before_open_log();
     const std::lock_guard lock(mutex_);
     RETURN_NOT_OK(Check("OpenLog"));
     return std::make_unique<Reader>(path, tables_.at(path).descriptor.schema, bucket, logs_[bucket],
@@ -271,6 +281,7 @@ class MemoryCluster : public ClusterLink {
   std::mutex mutex_;
   std::map<types::TablePath, types::TableInfo> tables_;
   std::map<types::BucketId, Log> logs_;
+  std::vector<types::PartitionInfo> partitions_;
   std::vector<types::TablePath> pending_;
   std::map<types::TablePath, client::LakeSnapshot> recorded_;
   std::map<std::string, std::vector<client::LakeBucketOffset>> offset_files_;

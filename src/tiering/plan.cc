@@ -78,7 +78,13 @@ Result<std::vector<BucketSpan>> PlanSpans(ClusterLink& link, const types::TableI
   }
   ASSIGN_OR_RAISE(const auto partitions, link.ListPartitions(table.path));
   for (const types::PartitionInfo& partition : partitions) {
-    RETURN_NOT_OK(PlanPart(link, table, offsets, partition, &spans));
+    const size_t before = spans.size();
+    const Status planned = PlanPart(link, table, offsets, partition, &spans);
+    if (CodeOf(planned) == ErrorCode::kPartitionNotExists) {
+      spans.resize(before);  // Dropped just now.
+      continue;
+    }
+    RETURN_NOT_OK(planned);
   }
   return spans;
 }

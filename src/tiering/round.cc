@@ -1,6 +1,7 @@
 #include "tiering/round.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -46,12 +47,16 @@ Result<RoundResult> Round::Run() {
   RoundResult result;
   if (!spans.empty()) {
     ASSIGN_OR_RAISE(auto moved, MoveAll(spans));
+    CRASH_POINT("tiering.after-write");
+    RETURN_NOT_OK(LeaveOutDropped(&spans, &moved));
     for (size_t i = 0; i < spans.size(); ++i) {
       result.summary.records += moved[i].records;
       if (moved[i].files != nullptr) result.summary.file_bytes += moved[i].files->size_bytes();
       result.more = result.more || moved[i].end_offset < spans[i].to;
     }
-    ASSIGN_OR_RAISE(result.summary.snapshot_id, CommitAll(spans, std::move(moved)));
+    if (!spans.empty()) {
+      ASSIGN_OR_RAISE(result.summary.snapshot_id, CommitAll(spans, std::move(moved)));
+    }
   }
   result.summary.duration_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.clock->Monotonic() - started)
@@ -125,8 +130,31 @@ Result<Round::Moved> Round::MoveAll(const std::vector<BucketSpan>& spans) {
   return failed;
 }
 
+// A partition that was dropped since the plan takes its rows with it: one of the same name that is
+// made by now is another, and has another id.
+Status Round::LeaveOutDropped(std::vector<BucketSpan>* spans, Moved* moved) {
+  if (!table_.descriptor.partitioned()) return Status::OK();
+  auto listed = options_.link->ListPartitions(handout_.path);
+  if (!listed.ok()) {
+    lake_->Discard(TakeFiles(moved));
+    return listed.status();
+  }
+  std::set<std::optional<int64_t>> present;
+  for (const types::PartitionInfo& partition : *listed) present.insert(partition.partition_id);
+  std::vector<BucketSpan> kept_spans;
+  Moved kept, dropped;
+  for (size_t i = 0; i < spans->size(); ++i) {
+    const bool keep = present.contains((*spans)[i].bucket.partition_id);
+    (keep ? kept : dropped).push_back(std::move((*moved)[i]));
+    if (keep) kept_spans.push_back(std::move((*spans)[i]));
+  }
+  *spans = std::move(kept_spans);
+  *moved = std::move(kept);
+  if (auto files = TakeFiles(&dropped); !files.empty()) lake_->Discard(std::move(files));
+  return Status::OK();
+}
+
 Result<int64_t> Round::CommitAll(const std::vector<BucketSpan>& spans, Moved moved) {
-  CRASH_POINT("tiering.after-write");
   auto offsets = OffsetsOf(spans, moved);
   auto files = TakeFiles(&moved);
   auto path = [&]() -> Result<std::string> {

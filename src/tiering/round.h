@@ -51,6 +51,7 @@ class Round {
   Status Open();
   Status AdoptNewer();
   Result<Moved> MoveAll(const std::vector<BucketSpan>& spans);
+  Status LeaveOutDropped(std::vector<BucketSpan>* spans, Moved* moved);
   Result<int64_t> CommitAll(const std::vector<BucketSpan>& spans, Moved moved);
   Status CheckStillOurs();
   Result<int64_t> CommitToLake(std::vector<std::unique_ptr<lake::PreparedFiles>> files,

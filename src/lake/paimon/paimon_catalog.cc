@@ -136,6 +136,31 @@ class PaimonCatalog : public LakeCatalog {
     return !ids.empty();
   }
 
+  Status CheckPartitionEmpty(const types::TablePath& path,
+                             const std::vector<std::string>& values) override {
+    ASSIGN_OR_RAISE(const bool made, files_.Exists(Mark()));
+    if (!made) return Gone(ErrorCode::kStorage);
+    ASSIGN_OR_RAISE(const bool exists, TableExists(path));
+    if (!exists) return Status::OK();
+    ASSIGN_OR_RAISE(const auto table, OpenTable(path));
+    ASSIGN_OR_RAISE(const auto snapshot, table->LatestSnapshot());
+    if (!snapshot.has_value()) return Status::OK();
+    const std::vector<std::string>& keys = table->schema().partition_keys;
+    if (keys.size() != values.size()) {
+      return Error(ErrorCode::kInvalidTable,
+                   "lake table has other partition columns, table=", path.ToString(),
+                   " path=", table->location());
+    }
+    PlanOptions wanted;
+    for (size_t i = 0; i < keys.size(); ++i) wanted.partition[keys[i]] = values[i];
+    ASSIGN_OR_RAISE(const LakePlan plan, table->Plan(*snapshot, wanted));
+    if (plan.splits.empty()) return Status::OK();
+    return Error(ErrorCode::kLakeTableAlreadyExist,
+                 "lake table holds rows of the partition, table=", path.ToString(),
+                 " partition=", types::PartitionInfo{.values = values}.Name(),
+                 " path=", table->location(), " snapshot=", snapshot->id);
+  }
+
   Result<std::unique_ptr<LakeTable>> OpenTable(const types::TablePath& path) override {
     return OpenPaimonTable(services_, path, LocationOf(path));
   }
