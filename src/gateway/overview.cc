@@ -29,6 +29,10 @@ nlohmann::json ToJson(const TableStatus& table, double rows_per_second) {
 
 }  // namespace
 
+int64_t Overview::MonotonicMs() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Monotonic()).count();
+}
+
 double Overview::RowsPerSecond(const TableStatus& table, int64_t now_ms) {
   auto& samples = samples_[table.database + "." + table.table];
   // A table made anew under the same name starts from zero.
@@ -43,11 +47,11 @@ double Overview::RowsPerSecond(const TableStatus& table, int64_t now_ms) {
 
 Result<std::string> Overview::Json() {
   const std::lock_guard lock(mutex_);
-  const int64_t now_ms = clock_.NowMs();
-  if (answered_ms_ >= 0 && now_ms - answered_ms_ < kReuseMs) return answer_;
+  const int64_t now_ms = MonotonicMs();
+  if (answered_ms_.has_value() && now_ms - *answered_ms_ < kReuseMs) return answer_;
   ASSIGN_OR_RAISE(const auto tables, source_.Tables());
   nlohmann::json document = {{"revision", ++revision_},
-                             {"time_ms", now_ms},
+                             {"time_ms", clock_.NowMs()},
                              {"version", version_},
                              {"uptime_ms", now_ms - started_ms_},
                              {"tables", nlohmann::json::array()}};

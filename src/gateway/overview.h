@@ -48,7 +48,7 @@ class Overview {
   static constexpr int64_t kRateWindowMs = 5000;
 
   Overview(StatusSource& source, io::Clock& clock, std::string version)
-      : source_(source), clock_(clock), version_(std::move(version)), started_ms_(clock.NowMs()) {}
+      : source_(source), clock_(clock), version_(std::move(version)), started_ms_(MonotonicMs()) {}
 
   /// The JSON document.
   Result<std::string> Json();
@@ -58,6 +58,8 @@ class Overview {
     int64_t time_ms;
     int64_t log_end_offset;
   };
+  // What is measured here goes on when the wall clock is set back.
+  int64_t MonotonicMs() const;
   double RowsPerSecond(const TableStatus& table, int64_t now_ms);
 
   StatusSource& source_;
@@ -67,7 +69,7 @@ class Overview {
   std::mutex mutex_;
   std::map<std::string, std::deque<Sample>> samples_;
   int64_t revision_ = 0;
-  int64_t answered_ms_ = -1;
+  std::optional<int64_t> answered_ms_;
   std::string answer_;
 };
 

@@ -9,9 +9,10 @@ namespace {
 
 class FixedClock : public io::Clock {
  public:
-  int64_t NowMs() const override { return now_ms; }
+  int64_t NowMs() const override { return now_ms + step_ms; }
   std::chrono::nanoseconds Monotonic() const override { return std::chrono::milliseconds(now_ms); }
   int64_t now_ms = 1'000'000;
+  int64_t step_ms = 0;  // How far the wall clock was set.
 };
 
 class FixedSource : public StatusSource {
@@ -52,6 +53,22 @@ TEST(OverviewTest, MeasuresRowsPerSecondOverItsWindow) {
   source.tables[0].log_end_offset += 50;
   ASSERT_OK_AND_ASSIGN(const std::string answer, overview.Json());
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(answer)["tables"][0]["rows_per_second"], 50);
+}
+
+TEST(OverviewTest, GoesOnWhenTheWallClockIsSetBack) {
+  FixedClock clock;
+  FixedSource source;
+  Overview overview(source, clock, "0.1.0");
+  ASSERT_OK(overview.Json());
+  clock.step_ms = -3600 * 1000;
+  clock.now_ms += 1000;
+  source.tables[0].log_end_offset += 300;
+  ASSERT_OK_AND_ASSIGN(const std::string answer, overview.Json());
+  const auto document = nlohmann::json::parse(answer);
+  EXPECT_EQ(document["revision"], 2);
+  EXPECT_EQ(document["uptime_ms"], 1000);
+  EXPECT_EQ(document["tables"][0]["log_end_offset"], 400);
+  EXPECT_DOUBLE_EQ(document["tables"][0]["rows_per_second"], 300);
 }
 
 TEST(OverviewTest, ATableMadeAnewDoesNotCountBackwards) {

@@ -19,24 +19,29 @@ Result<std::vector<BucketLag>> LagMeter::Measure(const types::TableInfo& table) 
                   .log_end_offset = span.to,
                   .lag_rows = std::max<int64_t>(0, span.to - span.from)};
     if (lag.lag_rows > 0) {
-      ASSIGN_OR_RAISE(lag.oldest_ms, OldestTime(table.path, lag));
-      if (lag.oldest_ms >= 0) lag.lag_ms = std::max<int64_t>(0, clock_.NowMs() - lag.oldest_ms);
+      RETURN_NOT_OK(SetAge(table.path, &lag));
     }
     lags.push_back(std::move(lag));
   }
   return lags;
 }
 
-Result<int64_t> LagMeter::OldestTime(const types::TablePath& path, const BucketLag& lag) {
-  const auto known = oldest_.find(lag.bucket);
-  if (known != oldest_.end() && known->second.offset == lag.lake_offset)
-    return known->second.commit_ms;
-  const auto found = link_.CommitTimeAt(path, lag.bucket, lag.lake_offset);
-  // A damaged batch does not tell its age; the table's rounds tell what is wrong with it.
-  if (CodeOf(found.status()) == ErrorCode::kCorruptRecord) return -1;
-  ASSIGN_OR_RAISE(const int64_t commit_ms, found);
-  if (commit_ms >= 0) oldest_.insert_or_assign(lag.bucket, Oldest{lag.lake_offset, commit_ms});
-  return commit_ms;
+Status LagMeter::SetAge(const types::TablePath& path, BucketLag* lag) {
+  const std::chrono::nanoseconds now = clock_.Monotonic();
+  auto [known, fresh] = oldest_.try_emplace(lag->bucket, Oldest{lag->lake_offset, -1, now});
+  Oldest& oldest = known->second;
+  if (!fresh && oldest.offset != lag->lake_offset) oldest = {lag->lake_offset, -1, now};
+  if (oldest.commit_ms < 0) {
+    const auto found = link_.CommitTimeAt(path, lag->bucket, lag->lake_offset);
+    // A damaged batch does not tell its age; the table's rounds tell what is wrong with it.
+    if (CodeOf(found.status()) != ErrorCode::kCorruptRecord) {
+      ASSIGN_OR_RAISE(oldest.commit_ms, found);
+    }
+  }
+  lag->oldest_ms = oldest.commit_ms;
+  lag->lag_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now - oldest.seen_at).count();
+  if (lag->oldest_ms >= 0) lag->lag_ms = std::max(lag->lag_ms, clock_.NowMs() - lag->oldest_ms);
+  return Status::OK();
 }
 
 void LagMeter::Forget(int64_t table_id) {

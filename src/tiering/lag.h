@@ -18,7 +18,8 @@ class LagMeter {
   LagMeter(ClusterLink& link, io::Clock& clock) : link_(link), clock_(clock) {}
 
   /// One entry per bucket. A record's commit time is read from the log once for each offset that
-  /// the lake reaches.
+  /// the lake reaches. A record is at least as old as the time since it was first seen here, which
+  /// counts after the wall clock was set back behind its commit time.
   Result<std::vector<BucketLag>> Measure(const types::TableInfo& table);
   /// Forget a table that is gone.
   void Forget(int64_t table_id);
@@ -26,9 +27,10 @@ class LagMeter {
  private:
   struct Oldest {
     int64_t offset;
-    int64_t commit_ms;
+    int64_t commit_ms;                 // -1: not known yet.
+    std::chrono::nanoseconds seen_at;  // Monotonic.
   };
-  Result<int64_t> OldestTime(const types::TablePath& path, const BucketLag& lag);
+  Status SetAge(const types::TablePath& path, BucketLag* lag);
 
   ClusterLink& link_;
   io::Clock& clock_;

@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "io/crash_point.h"
 #include "io/random.h"
+#include "io/sim/sim_world.h"
+#include "tiering/lag.h"
 #include "tiering/memory_cluster_testing.h"
 #include "tiering/upkeep.h"
 
@@ -204,6 +206,21 @@ TEST_F(PartitionedRoundTest, ARoundOfDroppedPartitionsAloneMakesNoSnapshot) {
   ASSERT_OK_AND_ASSIGN(const auto result, Run());
   EXPECT_EQ(result.summary.snapshot_id, -1);
   EXPECT_THAT(lake_.Read(table_.path), IsEmpty());
+}
+
+TEST_F(RoundTest, LagGoesOnWhenTheWallClockIsSetBack) {
+  const auto& path = Make("events", false, 1);
+  io::SimWorld world(1);
+  LagMeter meter(cluster_, world.clock());
+  cluster_.Append(path, 0, {Row(1, "a"), Row(2, "b")}, world.clock().NowMs());
+  world.clock().Advance(std::chrono::seconds(1));
+  ASSERT_OK_AND_ASSIGN(auto lag, meter.Measure(table_));
+  EXPECT_EQ(lag[0].lag_ms, 1000);
+  world.clock().SetSkew(std::chrono::hours(-1));
+  world.clock().Advance(std::chrono::seconds(3));
+  ASSERT_OK_AND_ASSIGN(lag, meter.Measure(table_));
+  EXPECT_EQ(lag[0].lag_rows, 2);
+  EXPECT_EQ(lag[0].lag_ms, 3000);  // Since it was first seen.
 }
 
 TEST_F(RoundTest, ByteLimitEndsARoundAndTheNextGoesOn) {
