@@ -97,8 +97,6 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
       static_cast<uint32_t>(config.SizeBytes("log.index.interval-size"));
   options.log.writer_expiry_ms = config.Duration("server.writer-id.expiration-time").count();
   options.write_back_bytes_max = config.SizeBytes("kv.write-back.bytes-max");
-  options.watermark_checkpoint_interval =
-      config.Duration("log.replica.high-watermark.checkpoint-interval");
   options.retention_interval = config.Duration("log.retention.check-interval");
   options.scanner_ttl = config.Duration("kv.scanner.ttl");
   options.scanners_per_bucket_max = static_cast<size_t>(config.Int("kv.scanner.max-per-bucket"));

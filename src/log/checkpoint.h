@@ -9,13 +9,12 @@
 
 namespace sluice::log {
 
-// Offsets of all the buckets of one data folder, in small text files.
+// Offsets of all the buckets of one data folder, in a small text file.
 //
-// A high watermark read from here never makes a sole replica truncate: everything in its log that
-// recovery finds whole was, or may have been, acknowledged after the checkpoint was written.
+// There is no checkpoint of high watermarks: everything in a sole replica's log that recovery finds
+// whole was, or may have been, acknowledged, so the high watermark starts at the log's end.
 
 inline constexpr char kRecoveryPointFile[] = "recovery-point-offset-checkpoint";
-inline constexpr char kHighWatermarkFile[] = "high-watermark-checkpoint";
 inline constexpr char kCleanShutdownFile[] = ".fluss_cleanshutdown";
 
 using Checkpoint = std::map<types::BucketId, int64_t>;

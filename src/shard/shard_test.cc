@@ -1,34 +1,10 @@
 #include "base/testing.h"
 #include "io/sim/sim_world.h"
 #include "shard/gate.h"
-#include "shard/placement.h"
 #include "shard/shards.h"
 
 namespace sluice::shard {
 namespace {
-
-TEST(PlacementTest, SpreadsBucketsAndKeepsThem) {
-  const Placement<std::string> placement(4);
-  std::vector<int> owned(4);
-  for (int i = 0; i < 1000; ++i) {
-    const std::string bucket = "bucket " + std::to_string(i);
-    ++owned[placement.OwnerOf(bucket)];
-    EXPECT_EQ(placement.OwnerOf(bucket), Placement<std::string>(4).OwnerOf(bucket));
-  }
-  for (const int count : owned) EXPECT_GT(count, 150);
-}
-
-TEST(PlacementTest, LateNewsLoses) {
-  Placement<std::string> placement(4);
-  const size_t by_hash = placement.OwnerOf("a");
-  const size_t other = (by_hash + 1) % 4;
-  EXPECT_TRUE(placement.Update(2, {{"a", other}}));
-  EXPECT_FALSE(placement.Update(1, {}));
-  EXPECT_FALSE(placement.Update(2, {}));
-  EXPECT_EQ(placement.OwnerOf("a"), other);
-  EXPECT_TRUE(placement.Update(3, {}));
-  EXPECT_EQ(placement.OwnerOf("a"), by_hash);
-}
 
 struct ShardsTest : testing::Test {
   io::SimWorld world{1};

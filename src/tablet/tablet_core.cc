@@ -66,11 +66,10 @@ void TabletCore::StartTimers() {
         if (auto core = weak.lock()) io::Spawn(RetainShard(core, i));
       }));
       if (i != 0) return;
-      timers.push_back(Periodic::Start(shard.loop(), self->options_.watermark_checkpoint_interval,
-                                       [weak, &shard] {
-                                         if (auto core = weak.lock())
-                                           io::Spawn(WriteCheckpointFiles(core, shard.loop()));
-                                       }));
+      timers.push_back(
+          Periodic::Start(shard.loop(), self->options_.checkpoint_file_interval, [weak, &shard] {
+            if (auto core = weak.lock()) io::Spawn(WriteCheckpointFile(core, shard.loop()));
+          }));
     });
   }
 }
@@ -145,40 +144,33 @@ io::Task<void> TabletCore::RetainShard(std::shared_ptr<TabletCore> core, size_t 
   }
 }
 
-io::Task<void> TabletCore::WriteCheckpointFiles(std::shared_ptr<TabletCore> core, io::Loop& loop) {
+io::Task<void> TabletCore::WriteCheckpointFile(std::shared_ptr<TabletCore> core, io::Loop& loop) {
   const auto pass = core->gate_.Enter();
   if (!pass) co_return;
-  LogIfError(co_await core->WriteOffsets(loop), "checkpoint files");
+  LogIfError(co_await core->WriteOffsets(loop), "checkpoint file");
 }
 
 io::Task<Status> TabletCore::WriteOffsets(io::Loop& loop) {
-  CheckpointFiles now;
+  log::Checkpoint points;
   const auto statuses = co_await Statuses(loop);
-  for (const BucketStatus& status : statuses) {
-    now.watermarks[status.id] = status.high_watermark;
-    now.recovery_points[status.id] = status.recovery_point;
-  }
+  for (const BucketStatus& status : statuses) points[status.id] = status.recovery_point;
   {
     // Logs that are not open yet keep the points that they had.
     const std::lock_guard lock(mutex_);
-    now.recovery_points.insert(recovery_points_.begin(), recovery_points_.end());
+    points.insert(recovery_points_.begin(), recovery_points_.end());
   }
-  auto write = [self = shared_from_this(), now = std::move(now)] { return self->WriteFiles(now); };
+  auto write = [self = shared_from_this(), points = std::move(points)] {
+    return self->WriteFile(points);
+  };
   co_return co_await options_.sync_pool->Run(loop, std::move(write));
 }
 
-Status TabletCore::WriteFiles(const CheckpointFiles& now) {
-  const std::lock_guard lock(files_mutex_);
-  if (now.watermarks != written_.watermarks) {
-    ARROW_RETURN_NOT_OK(
-        log::WriteCheckpoint(*options_.files, DataPath(log::kHighWatermarkFile), now.watermarks));
-    written_.watermarks = now.watermarks;
-  }
-  if (now.recovery_points != written_.recovery_points) {
-    ARROW_RETURN_NOT_OK(log::WriteCheckpoint(*options_.files, DataPath(log::kRecoveryPointFile),
-                                             now.recovery_points));
-    written_.recovery_points = now.recovery_points;
-  }
+Status TabletCore::WriteFile(const log::Checkpoint& recovery_points) {
+  const std::lock_guard lock(file_mutex_);
+  if (recovery_points == written_) return Status::OK();
+  ARROW_RETURN_NOT_OK(
+      log::WriteCheckpoint(*options_.files, DataPath(log::kRecoveryPointFile), recovery_points));
+  written_ = recovery_points;
   return Status::OK();
 }
 

@@ -33,8 +33,12 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   size_t shard_count() const { return shards_.size(); }
   BucketShard& shard(size_t index) { return *shards_[index]; }
 
+  /// The buckets of a table (or partition) go round the shards, from one that its ids choose: each
+  /// shard has its share of every table, and no one needs a table of who is where.
   size_t ShardOf(const types::BucketId& id) const {
-    return std::hash<types::BucketId>()(id) % shards_.size();
+    const types::BucketId first{id.table_id, id.partition_id, 0};
+    const size_t start = std::hash<types::BucketId>()(first) % shards_.size();
+    return (start + static_cast<uint32_t>(id.bucket)) % shards_.size();
   }
   /// Positions in `ids` by owner shard, in order.
   std::vector<std::vector<size_t>> Cut(std::span<const types::BucketId> ids) const;
@@ -58,19 +62,14 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   io::Task<std::vector<BucketStatus>> Statuses(io::Loop& loop);
 
  private:
-  struct CheckpointFiles {
-    log::Checkpoint watermarks;
-    log::Checkpoint recovery_points;
-  };
-
   Status OpenFolder();
   std::string DataPath(const char* name) const;
   void StartTimers();
   static io::Task<void> CheckpointShard(std::shared_ptr<TabletCore> core, size_t shard);
   static io::Task<void> RetainShard(std::shared_ptr<TabletCore> core, size_t shard);
-  static io::Task<void> WriteCheckpointFiles(std::shared_ptr<TabletCore> core, io::Loop& loop);
+  static io::Task<void> WriteCheckpointFile(std::shared_ptr<TabletCore> core, io::Loop& loop);
   io::Task<Status> WriteOffsets(io::Loop& loop);
-  Status WriteFiles(const CheckpointFiles& now);
+  Status WriteFile(const log::Checkpoint& recovery_points);
   io::Task<Status> CloseShards(io::Loop& loop);
 
   const TabletOptions options_;
@@ -86,8 +85,8 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   log::Checkpoint recovery_points_;
   bool cleanly_closed_ = false;  // Then all of them are at their logs' ends.
 
-  std::mutex files_mutex_;  // One writer of the checkpoint files; pool threads only.
-  CheckpointFiles written_;
+  std::mutex file_mutex_;  // One writer of the checkpoint file; pool threads only.
+  log::Checkpoint written_;
 };
 using TabletCorePtr = std::shared_ptr<TabletCore>;
 

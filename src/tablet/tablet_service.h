@@ -26,7 +26,7 @@ struct TabletOptions {
   int32_t server_id = 0;
   std::string data_dir;  ///< `data.dir`; laid out as reference 6.1 says.
   const TableSource* tables = nullptr;
-  shard::Shards* shards = nullptr;  ///< Each bucket lives on one of them, by hash.
+  shard::Shards* shards = nullptr;  ///< Each bucket lives on one of them.
   io::FileSystem* files = nullptr;
   io::Clock* clock = nullptr;
   io::Random* random = nullptr;
@@ -43,7 +43,7 @@ struct TabletOptions {
   size_t write_back_bytes_max = 16 << 20;   ///< Keys in memory, per bucket.
   size_t waiting_puts_bytes_max = 8 << 20;  ///< Puts of one bucket that wait for a read.
   std::chrono::milliseconds recovery_checkpoint_interval{60'000};
-  std::chrono::milliseconds watermark_checkpoint_interval{5'000};
+  std::chrono::milliseconds checkpoint_file_interval{5'000};  ///< Saves of recovery points.
   std::chrono::milliseconds retention_interval{300'000};
   std::chrono::milliseconds scanner_ttl{600'000};
   size_t scanners_per_bucket_max = 8;
