@@ -8,9 +8,10 @@ namespace sluice::app {
 /// top.
 struct MemoryPlan {
   uint64_t limit_bytes = 0;
-  uint64_t request_bytes = 0;     ///< Bodies of requests under way.
-  uint64_t mailbox_bytes = 0;     ///< Work that waits for shards, all together.
-  uint64_t write_back_bytes = 0;  ///< Keys not yet in RocksDB, all buckets together.
+  uint64_t request_bytes = 0;  ///< Bodies of requests under way.
+  uint64_t mailbox_bytes = 0;  ///< Work that waits for shards, all together.
+  uint64_t write_back_bytes =
+      0;  ///< Keys not yet in RocksDB, all buckets; puts are refused beyond.
   uint64_t block_cache_bytes = 0;
   uint64_t tiering_bytes = 0;
   uint64_t sql_bytes = 0;

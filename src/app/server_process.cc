@@ -172,6 +172,7 @@ Status ServerProcess::Parts::StartTablet() {
   options.flush_pool = flush_pool.get();
   options.key_stores = key_stores.get();
   options.disk = data_disk;
+  options.write_back_share_bytes = memory.write_back_bytes;
   options.new_writer_id = [this](io::Loop& loop) { return coordinator->NewWriterId(loop); };
   tablet = std::make_unique<tablet::TabletService>(std::move(options));
   io::Loop& loop = local_thread->at(0);
@@ -335,6 +336,18 @@ void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
                         Kind::kGauge,
                         {},
                         static_cast<double>(memory.tiering_bytes)});
+  }
+  if (tablet != nullptr) {
+    samples->push_back({"sluice_write_back_budget_used_bytes",
+                        "Keys in memory that are not in RocksDB yet, all buckets together.",
+                        Kind::kGauge,
+                        {},
+                        static_cast<double>(tablet->write_back_bytes())});
+    samples->push_back({"sluice_write_back_budget_bytes",
+                        "Most bytes of such keys: at half of it they move, at all of it puts wait.",
+                        Kind::kGauge,
+                        {},
+                        static_cast<double>(memory.write_back_bytes)});
   }
   samples->push_back({"sluice_loop_longest_pause_seconds",
                       "Longest callback on a shard's loop since the last look.",

@@ -115,11 +115,13 @@ Result<std::string> KvTablet::BuildChangelog(const Prepared& prepared,
   return BuildChangelogBatch(*version, prepared.changes, prepared.rows, options);
 }
 
-void KvTablet::Commit(Prepared prepared, int64_t base_offset, int64_t next_offset) {
+void KvTablet::Commit(Prepared prepared, int64_t base_offset, int64_t next_offset,
+                      size_t log_bytes) {
   CHECK(base_offset == log_offset() &&
         next_offset > base_offset);  // The log and its keys move together.
   write_back_->Commit(prepared.ticket,
                       Advanced(write_back_->upto(), next_offset, prepared.row_count_delta));
+  replay_bytes_ += log_bytes;
   MaybeStartFlush();
 }
 
@@ -138,6 +140,7 @@ Status KvTablet::Replay(const wire::LogBatchView& batch) {
                   FoldChangelogBatch(batch, log_offset(), *version, rows_->keys));
   write_back_->Apply(folded.changes,
                      Advanced(write_back_->upto(), header.next_offset(), folded.row_count_delta));
+  replay_bytes_ += batch.bytes().size();
   MaybeStartFlush();
   return Status::OK();
 }
@@ -227,26 +230,39 @@ void KvTablet::MaybeStartFlush() {
 
 void KvTablet::StartFlush() {
   if (flusher_->running()) return;
-  write_back_->Freeze();
+  FreezeAll();
   const auto& frozen = write_back_->frozen();
   if (frozen.empty()) return;
   const size_t count = frozen.size();
   const bool started =
       flusher_->Start(Flusher::Layers(frozen.begin(), frozen.end()),
-                      [this, count](const Status& status) { OnFlushed(count, status); });
+                      [this, count, log_bytes = replay_bytes_](const Status& status) {
+                        OnFlushed(count, log_bytes, status);
+                      });
   if (!started) retry_flush_at_ = options_.loop->clock().Monotonic() + kFlushRetryDelay;
 }
 
-void KvTablet::OnFlushed(size_t layers, const Status& status) {
+// So that a move brings the store to the end of what was committed, also when the last batches
+// changed no key.
+void KvTablet::FreezeAll() {
+  write_back_->Freeze();
+  const auto& frozen = write_back_->frozen();
+  const Applied& last = frozen.empty() ? applied_ : frozen.back()->upto;
+  if (last.log_offset < write_back_->upto().log_offset) write_back_->FreezeEmpty();
+}
+
+void KvTablet::OnFlushed(size_t layers, uint64_t moved_log_bytes, const Status& status) {
   if (!status.ok()) {
     LogError("flush of keys failed, will be tried again {} error={}", options_.bucket.ToString(),
              status.ToString());
     retry_flush_at_ = options_.loop->clock().Monotonic() + kFlushRetryDelay;
-    return;
+  } else {
+    applied_ = write_back_->frozen()[layers - 1]->upto;
+    write_back_->DropFrozen(layers);
+    replay_bytes_ -= moved_log_bytes;
+    MaybeStartFlush();
   }
-  applied_ = write_back_->frozen()[layers - 1]->upto;
-  write_back_->DropFrozen(layers);
-  MaybeStartFlush();
+  if (options_.after_flush) options_.after_flush(status);
 }
 
 bool KvTablet::flushing() const { return flusher_->running(); }
@@ -259,6 +275,7 @@ Status KvTablet::FlushAll() {
   if (upto == applied_ && frozen.empty()) return Status::OK();
   RETURN_NOT_OK(flusher_->FlushNow(Flusher::Layers(frozen.begin(), frozen.end()), upto));
   applied_ = upto;
+  replay_bytes_ = 0;
   // A move that ended on the pool meanwhile must not drop these layers again.
   flusher_->ForgetResult();
   write_back_->DropFrozen(frozen.size());

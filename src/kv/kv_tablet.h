@@ -46,6 +46,8 @@ struct KvOptions {
   /// Make the log durable below an offset before the store is; runs on the flush pool. May be
   /// empty.
   std::function<Status(int64_t log_offset)> before_flush;
+  /// Told on the loop after each move that StartFlush began, with its outcome. May be empty.
+  std::function<void(const Status&)> after_flush;
 };
 
 /// What one put batch changes, resolved and staged but not visible.
@@ -114,7 +116,8 @@ class KvTablet {
   Result<std::string> BuildChangelog(const Prepared& prepared, wire::LogBatchOptions options) const;
   /// Make the oldest staged batch visible: its changelog stands in the log from `base_offset` to
   /// before `next_offset`.
-  void Commit(Prepared prepared, int64_t base_offset, int64_t next_offset);
+  /// `log_bytes`: its size there.
+  void Commit(Prepared prepared, int64_t base_offset, int64_t next_offset, size_t log_bytes);
   /// Drop the newest staged batch (after a failed or duplicate append); abort later ones first.
   void Abort(Prepared prepared);
 
@@ -141,10 +144,12 @@ class KvTablet {
   Status SetTable(types::TableInfo table);
 
   /// Start moving everything committed to the store unless a move is under way; the pool does the
-  /// work.
+  /// work. Afterwards flushing() is true unless there is nothing to move or the pool is full.
   void StartFlush();
   bool flushing() const;
   size_t write_back_bytes() const;
+  /// Changelog that the store lacks: what Replay would have to read after a kill now.
+  uint64_t replay_bytes() const { return replay_bytes_; }
   /// Move everything committed to the store and close it: the next Open has nothing to replay.
   /// Blocks.
   Status Close();
@@ -161,7 +166,8 @@ class KvTablet {
   Result<std::unique_ptr<MergeCursor>> NewCursor(bool keep_blocks) const;
   Status RefuseWhenFull() const;
   void MaybeStartFlush();
-  void OnFlushed(size_t layers, const Status& status);
+  void FreezeAll();
+  void OnFlushed(size_t layers, uint64_t moved_log_bytes, const Status& status);
   Status FlushAll();
 
   KvOptions options_;
@@ -173,6 +179,7 @@ class KvTablet {
   std::chrono::nanoseconds retry_flush_at_{
       0};  // After a failed flush, on the loop's monotonic clock.
   uint64_t next_ticket_ = 1;
+  uint64_t replay_bytes_ = 0;  // Of the log between applied_ and log_offset().
 };
 
 }  // namespace sluice::kv

@@ -273,7 +273,7 @@ class TestBucket {
     ASSIGN_OR_RAISE(const auto batch, wire::LogBatchView::Parse(bytes));
     CHECK(batch.header().base_offset == end_offset_);
     const int64_t base = std::exchange(end_offset_, batch.header().next_offset());
-    tablet_->Commit(std::move(prepared), base, end_offset_);
+    tablet_->Commit(std::move(prepared), base, end_offset_, bytes.size());
     auto changes = Decode(batch);
     log_.push_back(std::move(bytes));
     loop_.RunPosted();

@@ -138,6 +138,11 @@ void WriteBack::Freeze() {
   active_ = Layer();
 }
 
+void WriteBack::FreezeEmpty() {
+  CHECK(active_.empty());
+  frozen_.push_back(std::make_shared<const Frozen>(Frozen{Layer(), upto_}));
+}
+
 void WriteBack::DropFrozen(size_t count) {
   CHECK(count <= frozen_.size());
   frozen_.erase(frozen_.begin(), frozen_.begin() + static_cast<std::ptrdiff_t>(count));

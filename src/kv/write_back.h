@@ -89,6 +89,8 @@ class WriteBack {
 
   /// Turn the active layer into a frozen one; nothing when it is empty and the store lacks nothing.
   void Freeze();
+  /// Freeze a layer without versions, for an end of the log that changed none.
+  void FreezeEmpty();
   /// Forget the `count` oldest frozen layers.
   void DropFrozen(size_t count);
 

@@ -3,6 +3,7 @@
 namespace sluice::log {
 
 Result<std::shared_ptr<io::File>> FileCache::Get(const std::string& path) {
+  const std::lock_guard lock(mutex_);
   if (const auto found = by_path_.find(path); found != by_path_.end()) {
     entries_.splice(entries_.begin(), entries_, found->second);
     return entries_.front().file;
@@ -18,6 +19,7 @@ Result<std::shared_ptr<io::File>> FileCache::Get(const std::string& path) {
 }
 
 void FileCache::Drop(const std::string& path) {
+  const std::lock_guard lock(mutex_);
   const auto found = by_path_.find(path);
   if (found == by_path_.end()) return;
   entries_.erase(found->second);

@@ -33,7 +33,7 @@ struct LogOptions {
 ///
 /// An appended batch is in the page cache when the call returns: the end of this process loses
 /// nothing. `Flush` makes it survive a power loss. Format: README.md of this module. Threads:
-/// confined to the shard that owns the bucket, except PendingFlush::Run.
+/// confined to the shard that owns the bucket, except Open and PendingFlush::Run.
 class Log {
  public:
   /// Values of Open's `recovery_point`: nothing, or everything, is known to be whole.
@@ -88,6 +88,7 @@ class Log {
     int64_t offset_ = 0;
     int64_t newest_segment_ = 0;
     uint64_t truncations_ = 0;
+    uint64_t written_bytes_ = 0;
   };
 
   /// Open or create the log in `folder`. What lies below its last checkpoint flush is trusted; what
@@ -153,6 +154,10 @@ class Log {
   int64_t synced_offset() const { return synced_offset_; }
   /// Where Open starts to check: the last checkpoint flush. It falls with TruncateTo.
   int64_t recovery_point() const { return recovery_point_; }
+  /// Bytes past the recovery point: what Open would have to check after a kill now.
+  uint64_t unsaved_bytes() const { return written_bytes_ - saved_bytes_; }
+  /// Bytes that Open had to check.
+  uint64_t scanned_bytes() const { return scanned_bytes_; }
   /// -1 while the log is empty.
   int64_t largest_timestamp_ms() const { return largest_timestamp_ms_; }
   int32_t leader_epoch() const;
@@ -217,6 +222,9 @@ class Log {
   int64_t recovery_point_ = 0;
   int64_t largest_timestamp_ms_ = -1;
   uint64_t truncations_ = 0;
+  uint64_t written_bytes_ = 0;  // Checked by Open or appended since; a cut does not lower it.
+  uint64_t saved_bytes_ = 0;    // Those of them that a checkpoint flush has covered.
+  uint64_t scanned_bytes_ = 0;
 };
 
 }  // namespace sluice::log

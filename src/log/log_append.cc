@@ -188,6 +188,7 @@ Status Log::WriteRun(std::span<const Planned> run) {
   for (const Planned& batch : run) {
     RETURN_NOT_OK(active->Index(batch.header, position, options_.index_interval_bytes));
     position += batch.bytes.size();
+    written_bytes_ += batch.bytes.size();
     end_offset_ = batch.header.next_offset();
     largest_timestamp_ms_ = batch.header.commit_timestamp_ms;
   }

@@ -30,6 +30,7 @@ Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
   flush.offset_ = end_offset_;
   flush.newest_segment_ = segments_.back()->base_offset();
   flush.truncations_ = truncations_;
+  flush.written_bytes_ = written_bytes_;
   flush.folders_ = dirty_folders_;
   for (const int64_t base_offset : dirty_) {
     const Segment& segment = *segments_[SegmentIndexOf(base_offset)];
@@ -68,6 +69,7 @@ Status Log::FinishFlush(const PendingFlush& flush, const Status& ran) {
   if (flush.newest_segment_ == segments_.back()->base_offset()) dirty_folders_.clear();
   if (flush.kind_ == FlushKind::kData) return Status::OK();
   recovery_point_ = std::max(recovery_point_, flush.offset_);
+  saved_bytes_ = std::max(saved_bytes_, flush.written_bytes_);
   std::erase_if(dirty_,
                 [&](int64_t base) { return EndOfSegment(SegmentIndexOf(base)) <= flush.offset_; });
   if (!flush.snapshot_path_.empty()) snapshots_.push_back(flush.offset_);
@@ -190,6 +192,7 @@ Status Log::FinishCut(int64_t offset) {
   high_watermark_ = std::min(high_watermark_, cut);
   synced_offset_ = std::min(synced_offset_, cut);
   recovery_point_ = std::min(recovery_point_, cut);
+  if (recovery_point_ == end_offset_) saved_bytes_ = written_bytes_;
   return Status::OK();
 }
 
@@ -213,6 +216,7 @@ Status Log::RestartAt(int64_t offset) {
   RETURN_NOT_OK(state_->TruncateEpochs(offset));
   RETURN_NOT_OK(state_->EndRestart());
   end_offset_ = high_watermark_ = synced_offset_ = recovery_point_ = offset;
+  saved_bytes_ = written_bytes_;
   largest_timestamp_ms_ = -1;
   return Status::OK();
 }

@@ -42,6 +42,7 @@ Status Recovery::Run() {
   log_.end_offset_ = end_;
   log_.high_watermark_ = log_.start_offset();
   log_.synced_offset_ = log_.recovery_point_ = std::min(trusted_, end_);
+  log_.written_bytes_ = log_.scanned_bytes_;
   if (log_.largest_timestamp_ms_ < 0 && log_.segments_.size() > 1) {
     // The newest segment is empty, and nothing before it had to be looked at.
     ASSIGN_OR_RAISE(log_.largest_timestamp_ms_, log_.LargestTimestampOf(log_.segments_.size() - 2));
@@ -158,6 +159,7 @@ Status Recovery::ScanSegment(size_t index) {
     RETURN_NOT_OK(batch);
     if (!batch->has_value()) break;
     if (offset >= trusted_) {
+      log_.scanned_bytes_ += (*batch)->header.size_bytes();
       ASSIGN_OR_RAISE(const bool whole, scan.IsWhole(**batch));
       if (!whole) {
         end_ = offset;

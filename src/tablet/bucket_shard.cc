@@ -49,13 +49,25 @@ Scanners::Limits LimitsOf(const TabletOptions& server) {
   return {server.scanners_per_bucket_max, share, server.scanner_ttl};
 }
 
+Saver::Options SaverOptionsOf(const TabletOptions& server, io::Loop& loop,
+                              Saver::Replicas replicas) {
+  const size_t shards = server.shards->size();
+  return {.log_bytes_max = server.unsaved_log_bytes_max / shards,
+          .replay_bytes_max = server.replay_bytes_max / shards,
+          .key_bytes_max = server.write_back_share_bytes / shards,
+          .soon_bytes_min = server.save_soon_bytes_min,
+          .loop = &loop,
+          .replicas = std::move(replicas)};
+}
+
 }  // namespace
 
 BucketShard::BucketShard(Options options)
     : options_(options),
       loop_(&options.server->shards->loop(options.index)),
       log_files_(*options.server->files, options.server->open_files_max),
-      scanners_(options.index, LimitsOf(*options.server), *options.server->random) {}
+      scanners_(options.index, LimitsOf(*options.server), *options.server->random),
+      saver_(SaverOptionsOf(*options.server, *loop_, [this] { return Replicas(); })) {}
 
 Result<std::shared_ptr<Replica>> BucketShard::Find(const types::BucketId& id) const {
   const auto found = replicas_.find(id);
@@ -78,23 +90,35 @@ io::Task<Status> BucketShard::Take(News news) {
 io::Task<Status> BucketShard::TakeInTurn(News news) {
   auto found = replicas_.find(news.id);
   if (found == replicas_.end()) {
-    CO_ASSIGN_OR_RETURN(auto table, options_.tables->Get(news.id.table_id));
-    Replica::Options replica;
-    replica.server = options_.server;
-    replica.loop = loop_;
-    replica.log_files = &log_files_;
-    replica.id = news.id;
-    replica.folders =
-        BucketFolders::Of(options_.server->data_dir, news.path, news.partition_name, news.id);
-    replica.table = std::move(table);
-    replica.recovery_point = news.recovery_point;
-    CO_ASSIGN_OR_RETURN(auto opened, Replica::Open(std::move(replica)));
+    CO_ASSIGN_OR_RETURN(auto opened, co_await OpenReplica(news));
     found = replicas_.emplace(news.id, std::move(opened)).first;
   }
   const std::shared_ptr<Replica> replica = found->second;
   CO_RETURN_NOT_OK(
       replica->CheckEpochs(news.leadership.leader_epoch, news.leadership.bucket_epoch));
-  co_return co_await Replica::Take(replica, std::move(news.leadership));
+  CO_RETURN_NOT_OK(co_await Replica::Take(replica, std::move(news.leadership)));
+  saver_.SaveSoon(replica);
+  co_return Status::OK();
+}
+
+io::Task<Result<std::shared_ptr<Replica>>> BucketShard::OpenReplica(News news) {
+  const TabletOptions& server = *options_.server;
+  Replica::Options replica;
+  CO_ASSIGN_OR_RETURN(replica.table, options_.tables->Get(news.id.table_id));
+  replica.server = &server;
+  replica.loop = loop_;
+  replica.log_files = &log_files_;
+  replica.saver = &saver_;
+  replica.id = news.id;
+  replica.folders = BucketFolders::Of(server.data_dir, news.path, news.partition_name, news.id);
+  replica.recovery_point = news.recovery_point;
+  // Reads the folder, and all that a kill left unchecked.
+  auto open = [replica = std::move(replica)] { return Replica::Open(replica); };
+  CO_ASSIGN_OR_RETURN(auto opened, co_await server.read_pool->Run(*loop_, std::move(open)));
+  // News of the table did not find the bucket meanwhile.
+  CO_ASSIGN_OR_RETURN(auto table, options_.tables->Get(news.id.table_id));
+  opened->SetTable(std::move(table));
+  co_return opened;
 }
 
 io::Task<Status> BucketShard::StopReplica(Stop stop) {
@@ -160,6 +184,7 @@ io::Task<Status> BucketShard::RemoveLeftovers(types::BucketId id) {
 
 io::Task<Status> BucketShard::CloseAll() {
   const auto turn = co_await Turn(&turns_, loop_);
+  saver_.Stop();
   Status first;
   const auto replicas = std::exchange(replicas_, {});
   for (const auto& [id, replica] : replicas) {
@@ -168,6 +193,7 @@ io::Task<Status> BucketShard::CloseAll() {
       LogError("bucket did not close cleanly {} {}", id.ToString(), closed.ToString());
     if (first.ok()) first = closed;
   }
+  while (saver_.running()) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
   co_return first;
 }
 

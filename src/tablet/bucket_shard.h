@@ -10,6 +10,7 @@
 #include "io/task.h"
 #include "log/file_cache.h"
 #include "tablet/replica.h"
+#include "tablet/saver.h"
 #include "tablet/scanners.h"
 #include "tablet/tablet_service.h"
 
@@ -54,6 +55,7 @@ class BucketShard {
   void Refresh(int64_t table_id);
 
   Scanners& scanners() { return scanners_; }
+  const Saver& saver() const { return saver_; }
   io::Loop& loop() const { return *loop_; }
 
  private:
@@ -65,6 +67,7 @@ class BucketShard {
   };
 
   io::Task<Status> TakeInTurn(News news);
+  io::Task<Result<std::shared_ptr<Replica>>> OpenReplica(News news);
   io::Task<Status> CloseReplica(std::shared_ptr<Replica> replica, bool clean);
   io::Task<Status> RemoveFiles(BucketFolders folders);
   io::Task<Status> RemoveLeftovers(types::BucketId id);
@@ -74,6 +77,7 @@ class BucketShard {
   log::FileCache log_files_;
   Scanners scanners_;
   std::unordered_map<types::BucketId, std::shared_ptr<Replica>> replicas_;
+  Saver saver_;
   Turns turns_;
 };
 

@@ -58,14 +58,14 @@ io::Task<Status> Replica::Take(std::shared_ptr<Replica> self, Leadership leaders
   if (!leads) {
     self->role_ = Role::kFollower;
     self->FailPuts(self->CheckLeader());
-    self->keys_.reset();
+    self->CloseKeys();
     co_return Status::OK();
   }
   self->role_ = Role::kBecomingLeader;
   if (self->options_.table->has_primary_key() && self->keys_ == nullptr) {
     Status opened = co_await self->OpenKeys();
     if (!opened.ok()) {
-      self->keys_.reset();
+      self->CloseKeys();
       self->role_ = Role::kFollower;
       self->leadership_.leader = -1;  // The same news again is a new try.
       co_return opened;
@@ -111,6 +111,7 @@ void Replica::Advance() {
   int64_t offset = log_->end_offset();
   if (keys_ != nullptr) offset = std::min(offset, keys_->log_offset());
   log_->AdvanceHighWatermark(offset);
+  Account();
 
   const int64_t high_watermark = log_->high_watermark();
   std::erase_if(fetches_, [&](const WaitingFetch& fetch) {
@@ -229,21 +230,27 @@ void Replica::Retain() {
   if (*deleted > 0) LogInfo("deleted expired log segments count={} {}", *deleted, id().ToString());
 }
 
-io::Task<void> Replica::Checkpoint(std::shared_ptr<Replica> self) {
-  if (self->role_ == Role::kClosed || self->checkpointing_) co_return;
-  if (self->log_->recovery_point() == self->log_->end_offset()) co_return;
+io::Task<bool> Replica::Checkpoint(std::shared_ptr<Replica> self) {
+  if (self->role_ == Role::kClosed || self->checkpointing_) co_return true;
+  if (self->log_->recovery_point() == self->log_->end_offset()) co_return true;
+  const auto flush = self->log_->BeginFlush(log::Log::FlushKind::kCheckpoint);
+  LogIfError(flush.status(), "checkpoint of " + self->id().ToString());
+  if (!flush.ok()) co_return false;
   self->checkpointing_ = true;
-  auto flush = self->log_->BeginFlush(log::Log::FlushKind::kCheckpoint);
-  if (flush.ok()) {
-    auto pending = std::make_shared<log::Log::PendingFlush>(std::move(*flush));
-    auto run = [pending] { return pending->Run(); };
-    Status ran =
-        co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(run));
-    LogIfError(self->log_->FinishFlush(*pending, ran), "checkpoint of " + self->id().ToString());
-  } else {
-    LogIfError(flush.status(), "checkpoint of " + self->id().ToString());
-  }
+  auto pending = std::make_shared<log::Log::PendingFlush>(*flush);
+  auto began = std::make_shared<bool>(false);
+  auto run = [pending, began] {
+    *began = true;
+    return pending->Run();
+  };
+  Status done =
+      co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(run));
+  // A flush that the full pool refused leaves the log as it was; one that failed does not.
+  if (*began) done = self->log_->FinishFlush(*pending, done);
+  LogIfError(done, "checkpoint of " + self->id().ToString());
   self->checkpointing_ = false;
+  self->Account();
+  co_return done.ok();
 }
 
 io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
@@ -261,8 +268,19 @@ io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
     const Status log_closed = self->log_->Close();
     if (closed.ok()) closed = log_closed;
   }
-  self->keys_.reset();
+  self->CloseKeys();
+  self->options_.saver->Changed(std::exchange(self->unsaved_, {}), {});
   co_return closed;
+}
+
+void Replica::Account() {
+  if (role_ == Role::kClosed) return;
+  Unsaved now{.log_bytes = log_->unsaved_bytes()};
+  if (keys_ != nullptr) {
+    now.replay_bytes = keys_->replay_bytes();
+    now.key_bytes = keys_->write_back_bytes();
+  }
+  options_.saver->Changed(std::exchange(unsaved_, now), now);
 }
 
 BucketStatus Replica::status() const {
@@ -277,6 +295,10 @@ BucketStatus Replica::status() const {
   status.lake_end_offset = lake_.end_offset;
   status.log_size_bytes = log_->size_bytes();
   status.write_back_bytes = keys_ == nullptr ? 0 : keys_->write_back_bytes();
+  status.unsaved_log_bytes = log_->unsaved_bytes();
+  status.replay_bytes = keys_ == nullptr ? 0 : keys_->replay_bytes();
+  status.opened_scan_bytes = log_->scanned_bytes();
+  status.opened_replay_bytes = opened_replay_bytes_;
   return status;
 }
 

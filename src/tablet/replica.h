@@ -14,6 +14,7 @@
 #include "log/log.h"
 #include "tablet/bucket_folders.h"
 #include "tablet/log_sync.h"
+#include "tablet/saver.h"
 #include "tablet/table_context.h"
 #include "tablet/tablet_service.h"
 #include "types/ids.h"
@@ -58,13 +59,15 @@ class Replica : public std::enable_shared_from_this<Replica> {
     const TabletOptions* server = nullptr;
     io::Loop* loop = nullptr;             ///< Of the shard.
     log::FileCache* log_files = nullptr;  ///< Of the shard.
+    Saver* saver = nullptr;               ///< Of the shard.
     types::BucketId id;
     BucketFolders folders;
     TableContextPtr table;
     int64_t recovery_point = log::Log::kScanAll;
   };
 
-  /// Open or create the log. The replica is a follower until it is told otherwise.
+  /// Open or create the log. The replica is a follower until it is told otherwise. Blocks on files:
+  /// any thread.
   static Result<std::shared_ptr<Replica>> Open(Options options);
 
   /// Take a leadership that CheckEpochs accepted. A new leader of a primary-key table brings its
@@ -114,8 +117,15 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void SetLakeOffsets(LakeOffsets offsets);
   /// Delete what has expired.
   void Retain();
-  /// Make the log a checkpoint; does nothing while one is under way or nothing changed.
-  static io::Task<void> Checkpoint(std::shared_ptr<Replica> self);
+  /// Make the log a checkpoint; does nothing while one is under way or nothing changed. False when
+  /// it could not.
+  static io::Task<bool> Checkpoint(std::shared_ptr<Replica> self);
+  /// Move all keys to the store and wait for it. False when that failed.
+  static io::Task<bool> MoveKeys(std::shared_ptr<Replica> self);
+  /// As last told to the saver.
+  const Unsaved& unsaved() const { return unsaved_; }
+  bool checkpointing() const { return checkpointing_; }
+  bool moving_keys() const { return keys_moved_.has_value(); }
   /// Wake every fetch, as when the server stops.
   void WakeFetches();
 
@@ -144,7 +154,12 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// Move the high watermark as far as replication and visibility allow, and wake those who waited.
   void Advance();
 
+  /// Tell the saver what is unsaved now.
+  void Account();
+
   io::Task<Status> OpenKeys();
+  void CloseKeys();
+  void OnKeysMoved(const Status& status);
   kv::KvOptions MakeKvOptions();
   io::Task<Status> Replay();
 
@@ -178,7 +193,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<WaitingFetch> fetches_;
   size_t fetches_swept_ = 0;  // Size after the last removal of those who gave up.
   bool checkpointing_ = false;
-  size_t flushes_running_ = 0;
+  std::optional<io::Completion<bool>> keys_moved_;  // While MoveKeys waits.
+  Unsaved unsaved_;
+  uint64_t opened_replay_bytes_ = 0;
 };
 
 }  // namespace sluice::tablet

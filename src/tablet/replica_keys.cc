@@ -52,12 +52,15 @@ kv::KvOptions Replica::MakeKvOptions() {
   options.write_back_bytes_max = server.write_back_bytes_max;
   // The tablet waits for its flush before it goes, and it is ours.
   options.before_flush = [this](int64_t below_offset) { return log_sync_.Run(below_offset); };
+  options.after_flush = [this](const Status& moved) { OnKeysMoved(moved); };
   return options;
 }
 
 io::Task<Status> Replica::OpenKeys() {
   auto self = shared_from_this();
+  opened_replay_bytes_ = 0;
   // Opening a store reads files. Nothing else touches the tablet before this is done.
+  const TableContextPtr table = options_.table;
   auto open = [kv_options = MakeKvOptions()] { return kv::KvTablet::Open(kv_options); };
   CO_ASSIGN_OR_RETURN(keys_, co_await options_.server->read_pool->Run(*options_.loop, open));
   if (keys_->log_offset() > log_->end_offset()) {
@@ -68,6 +71,8 @@ io::Task<Status> Replica::OpenKeys() {
     CO_RETURN_NOT_OK(options_.server->key_stores->Remove(options_.folders.kv));
     CO_ASSIGN_OR_RETURN(keys_, co_await options_.server->read_pool->Run(*options_.loop, open));
   }
+  // News of the table came too early for the keys.
+  if (options_.table != table) CO_RETURN_NOT_OK(keys_->SetTable(options_.table->info()));
   if (keys_->log_offset() < log_->start_offset()) {
     co_return Error(ErrorCode::kKvStorage,
                     "the log no longer reaches back to where the keys end keys=",
@@ -91,13 +96,40 @@ io::Task<Status> Replica::Replay() {
       CO_ASSIGN_OR_RETURN(const auto batch, batches.Next());
       if (!batch) break;
       CO_RETURN_NOT_OK(keys_->Replay(*batch));
+      opened_replay_bytes_ += batch->bytes().size();
     }
+    Account();
+    // Here the shard waits for a move without being held up; in the middle of a read it would be.
+    const size_t bytes_max = options_.server->write_back_bytes_max;
+    if (keys_->write_back_bytes() >= bytes_max / 2) co_await MoveKeys(self);
   }
   co_return Status::OK();
 }
 
+io::Task<bool> Replica::MoveKeys(std::shared_ptr<Replica> self) {
+  if (self->keys_ == nullptr || self->keys_moved_.has_value()) co_return true;
+  self->keys_->StartFlush();
+  // Not flushing now: nothing is left to move, or the pool is full.
+  if (!self->keys_->flushing()) co_return self->keys_->replay_bytes() == 0;
+  const io::Completion<bool> moved(*self->options_.loop);
+  self->keys_moved_.emplace(moved);
+  co_return co_await moved;
+}
+
+void Replica::OnKeysMoved(const Status& status) {
+  Account();
+  if (const auto moved = std::exchange(keys_moved_, std::nullopt)) moved->Set(status.ok());
+}
+
+void Replica::CloseKeys() {
+  keys_.reset();
+  if (const auto moved = std::exchange(keys_moved_, std::nullopt)) moved->Set(true);
+  Account();
+}
+
 void Replica::StartPut(Put put) {
   if (const auto keys = Keys(); !keys.ok()) return put.done(keys.status());
+  if (const Status full = options_.saver->RefuseWhenFull(); !full.ok()) return put.done(full);
   auto batches = ParseBatches(put.records);
   if (!batches.ok()) return put.done(batches.status());
   put.batches = std::move(*batches);
@@ -191,7 +223,8 @@ Result<int64_t> Replica::RunPutBatch(const wire::KvBatchView& batch, const Put& 
     ARROW_RETURN_NOT_OK(appended.status());
     return appended->last_offset + 1;
   }
-  keys_->Commit(std::move(prepared), appended->base_offset, appended->last_offset + 1);
+  keys_->Commit(std::move(prepared), appended->base_offset, appended->last_offset + 1,
+                changelog->size());
   return appended->last_offset + 1;
 }
 

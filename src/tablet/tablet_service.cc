@@ -72,6 +72,12 @@ io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop,
   co_return co_await function(core, loop, std::move(call));
 }
 
+uint64_t TabletService::write_back_bytes() const {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < core_->shard_count(); ++i) sum += core_->shard(i).saver().key_bytes();
+  return sum;
+}
+
 io::Task<std::vector<BucketStatus>> TabletService::Buckets(io::Loop& loop) {
   return core_->Statuses(loop);
 }

@@ -38,9 +38,15 @@ struct TabletOptions {
   /// INIT_WRITER: a writer id never given before (the coordinator's).
   std::function<io::Task<Result<int64_t>>(io::Loop& loop)> new_writer_id;
 
-  log::LogOptions log;                      ///< `files` is ours to fill.
-  size_t open_files_max = 512;              ///< Log files that stay open, per shard.
-  size_t write_back_bytes_max = 16 << 20;   ///< Keys in memory, per bucket.
+  log::LogOptions log;                          ///< `files` is ours to fill.
+  size_t open_files_max = 512;                  ///< Log files that stay open, per shard.
+  size_t write_back_bytes_max = 16 << 20;       ///< Keys in memory, per bucket.
+  uint64_t write_back_share_bytes = 256 << 20;  ///< The same, all buckets together.
+  /// What a restart after a kill may have to check of logs, and to replay into keys, all buckets
+  /// together; what it had to, beyond `save_soon_bytes_min`, is saved as soon as the bucket is up.
+  uint64_t unsaved_log_bytes_max = 128 << 20;
+  uint64_t replay_bytes_max = 64 << 20;
+  uint64_t save_soon_bytes_min = 256 << 10;
   size_t waiting_puts_bytes_max = 8 << 20;  ///< Puts of one bucket that wait for a read.
   std::chrono::milliseconds recovery_checkpoint_interval{60'000};
   std::chrono::milliseconds checkpoint_file_interval{5'000};  ///< Saves of recovery points.
@@ -62,6 +68,10 @@ struct BucketStatus {
   int64_t lake_end_offset = -1;  ///< -1 = not tiered.
   uint64_t log_size_bytes = 0;
   uint64_t write_back_bytes = 0;
+  uint64_t unsaved_log_bytes = 0;    ///< A restart after a kill would check them.
+  uint64_t replay_bytes = 0;         ///< And replay these into the keys.
+  uint64_t opened_scan_bytes = 0;    ///< What the last opening had to check,
+  uint64_t opened_replay_bytes = 0;  ///< and to replay.
 };
 
 class TabletCore;
@@ -91,6 +101,8 @@ class TabletService : public io::Service {
 
   /// All replicas of this server.
   io::Task<std::vector<BucketStatus>> Buckets(io::Loop& loop);
+  /// Memory of all write-back tables. Threads: any.
+  uint64_t write_back_bytes() const;
 
  private:
   std::shared_ptr<TabletCore> core_;
