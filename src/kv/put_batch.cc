@@ -58,25 +58,44 @@ Result<PutBatch> PutBatch::Parse(TabletRows& rows, const wire::KvBatchView& batc
 // A key that is not its row's would make the state differ from the changelog folded: replay derives
 // keys from rows.
 Status PutBatch::CheckRows(const wire::KvBatchView& batch) {
-  const size_t width = rows_.versions.latest().schema->columns.size();
+  std::vector<std::string_view> rows;
   std::vector<std::string_view> put_keys;
+  rows.reserve(batch.records().size());
   put_keys.reserve(batch.records().size());
-  parts_.resize(batch.records().size() * width);
   for (const wire::KvRecord& record : batch.records()) {
-    if (!record.row.has_value()) {
-      if (rows_.rules().deletes == DeleteBehavior::kDisable) {
-        return Error(ErrorCode::kDeletionDisabled, "the table's delete behavior is disable");
-      }
-      continue;
+    if (record.row.has_value()) {
+      rows.push_back(*record.row);
+      put_keys.push_back(record.key);
+    } else if (rows_.rules().deletes == DeleteBehavior::kDisable) {
+      return Error(ErrorCode::kDeletionDisabled, "the table's delete behavior is disable");
     }
-    const std::span<Part> parts(&parts_[put_keys.size() * width], width);
-    RETURN_NOT_OK(rows_.versions.SplitWide(*shape_.version, *record.row, parts));
-    put_keys.push_back(record.key);
   }
-  parts_.resize(put_keys.size() * width);
+  RETURN_NOT_OK(SplitRows(rows));
   ASSIGN_OR_RAISE(const auto keys, rows_.keys.KeysOf(*rows_.versions.latest().schema, parts_));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] != put_keys[i]) return Corrupt("key is not that of its row record=", i);
+  }
+  return Status::OK();
+}
+
+Status PutBatch::SplitRows(std::span<const std::string_view> rows) {
+  const RowVersion& version = *shape_.version;
+  const size_t own_width = version.schema->columns.size();
+  Parts own(rows.size() * own_width);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    RETURN_NOT_OK(
+        version.codec.SplitInto(rows[i], std::span(own).subspan(i * own_width, own_width)));
+  }
+  RETURN_NOT_OK(version.check.Check(rows, own));
+  if (&version == &rows_.versions.latest()) {
+    parts_ = std::move(own);
+    return Status::OK();
+  }
+  const size_t width = rows_.versions.latest().schema->columns.size();
+  parts_.resize(rows.size() * width);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows_.versions.WidenParts(version, std::span(own).subspan(i * own_width, own_width),
+                              std::span(parts_).subspan(i * width, width));
   }
   return Status::OK();
 }

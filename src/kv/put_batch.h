@@ -64,6 +64,7 @@ class PutBatch {
     prepared_.bytes = bytes_;
   }
   Status CheckRows(const wire::KvBatchView& batch);
+  Status SplitRows(std::span<const std::string_view> rows);
   void AssignSlots();
   Status PutRecord(Slot& slot, std::string_view row, std::span<const Part> parts);
   Status DeleteRecord(Slot& slot);

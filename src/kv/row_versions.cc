@@ -31,8 +31,9 @@ RowVersions::RowVersions(types::RowFormat format, const types::TableInfo& table,
   std::vector<int> same(schema->columns.size());
   std::iota(same.begin(), same.end(), 0);
   auto codec = types::RowCodec(format, TypesOf(schema->columns));
-  auto version = std::make_unique<RowVersion>(
-      RowVersion{table.schema_id, std::move(schema), std::move(codec), std::move(same)});
+  RowCheck check(*schema, codec);
+  auto version = std::make_unique<RowVersion>(RowVersion{
+      table.schema_id, std::move(schema), std::move(codec), std::move(check), std::move(same)});
   latest_ = version.get();
   versions_.emplace(table.schema_id, std::move(version));
 }
@@ -54,26 +55,26 @@ RowVersion RowVersions::Describe(int32_t schema_id,
   for (const types::Column& column : latest_->schema->columns)
     source.push_back(PositionOfId(*schema, column.id));
   auto codec = types::RowCodec(format_, TypesOf(schema->columns));
-  return RowVersion{schema_id, std::move(schema), std::move(codec), std::move(source)};
+  RowCheck check(*schema, codec);
+  return RowVersion{schema_id, std::move(schema), std::move(codec), std::move(check),
+                    std::move(source)};
 }
 
-Status RowVersions::SplitWide(const RowVersion& version, std::string_view row,
-                              std::span<Part> out) const {
-  if (&version == latest_) return version.codec.SplitInto(row, out);
-  ASSIGN_OR_RAISE(const Parts parts, version.codec.Split(row));
+void RowVersions::WidenParts(const RowVersion& version, std::span<const Part> parts,
+                             std::span<Part> out) const {
   for (size_t i = 0; i < out.size(); ++i) {
     const int from = version.source[i];
     out[i] = from >= 0 ? parts[static_cast<size_t>(from)] : std::nullopt;
   }
-  return Status::OK();
 }
 
 Result<std::string_view> RowVersions::Widen(std::string_view stored_value, Arena* bytes) {
   ASSIGN_OR_RAISE(const wire::StoredValue stored, wire::ParseStoredValue(stored_value));
   ASSIGN_OR_RAISE(const RowVersion* version, Find(stored.schema_id));
   if (version == latest_) return stored.row;
+  ASSIGN_OR_RAISE(const Parts own, version->codec.Split(stored.row));
   Parts parts(version->source.size());
-  RETURN_NOT_OK(SplitWide(*version, stored.row, parts));
+  WidenParts(*version, own, parts);
   return bytes->Copy(latest_->codec.Join(parts));
 }
 

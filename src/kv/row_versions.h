@@ -10,20 +10,18 @@
 
 #include "base/error.h"
 #include "kv/arena.h"
+#include "kv/row_check.h"
 #include "types/row.h"
 #include "types/schema.h"
 
 namespace sluice::kv {
-
-/// The encoded value of a column of a row, nullopt = NULL. Views.
-using Part = std::optional<std::string_view>;
-using Parts = std::vector<Part>;
 
 /// The columns of one schema id of a table and how its rows read as rows of the latest.
 struct RowVersion {
   int32_t schema_id;
   std::shared_ptr<const types::Schema> schema;
   types::RowCodec codec;
+  RowCheck check;           ///< For rows that clients send.
   std::vector<int> source;  ///< Per column of the latest schema its position here by column id, -1
                             ///< = not there yet.
 };
@@ -41,9 +39,9 @@ class RowVersions {
   Result<const RowVersion*> Find(int32_t schema_id);
   const RowVersion& latest() const { return *latest_; }
 
-  /// Take a row of `version` apart into the columns of the latest schema, each of which has a place
-  /// in `out`.
-  Status SplitWide(const RowVersion& version, std::string_view row, std::span<Part> out) const;
+  /// The columns of a row of `version`, as the latest schema has them, into `out`.
+  void WidenParts(const RowVersion& version, std::span<const Part> parts,
+                  std::span<Part> out) const;
   /// The row of a stored value in the latest schema: a view of the value, or a new row in `bytes`.
   Result<std::string_view> Widen(std::string_view stored_value, Arena* bytes);
 

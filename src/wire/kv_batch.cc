@@ -63,6 +63,8 @@ Result<KvBatchView> KvBatchView::Parse(std::string_view bytes) {
   header.record_count = LoadLe<int32_t>(at + KvAt::kRecordCount);
   if (header.magic != 0)
     return Corrupt("kv batch of unknown magic=", static_cast<int>(header.magic));
+  if (header.attributes != 0)  // None is defined.
+    return Corrupt("kv batch of unknown attributes=", static_cast<int>(header.attributes));
   const auto length = static_cast<uint64_t>(static_cast<uint32_t>(header.length));
   if (header.length < 0 || length + 4 < kKvBatchHeaderBytes || length + 4 > bytes.size()) {
     return Corrupt("kv batch does not have its length=", header.length,

@@ -35,8 +35,8 @@ struct KvRecord {
 class KvBatchView {
  public:
   /// Read the batch at the front of `bytes`, which may be longer. The CRC is not checked here.
-  /// Errors: kCorruptRecord when the bytes end early, the magic is unknown or the records do not
-  /// fill the batch.
+  /// Errors: kCorruptRecord when the bytes end early, magic or attributes are unknown or the
+  /// records do not fill the batch.
   static Result<KvBatchView> Parse(std::string_view bytes);
 
   bool CrcMatches() const;

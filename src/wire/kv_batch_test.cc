@@ -102,6 +102,11 @@ TEST(KvBatchTest, RefusesLyingNumbers) {
   std::string magic = good;
   magic[4] = 1;
   EXPECT_CODE(ErrorCode::kCorruptRecord, KvBatchView::Parse(magic));
+  for (const char attributes : {1, 2, -128}) {
+    std::string changed = good;
+    changed[11] = attributes;
+    EXPECT_CODE(ErrorCode::kCorruptRecord, KvBatchView::Parse(changed));
+  }
 }
 
 TEST(ValueBatchTest, RoundTrip) {

@@ -1,0 +1,46 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "types/row.h"
+#include "types/schema.h"
+
+namespace sluice::kv {
+
+/// The encoded value of a column of a row, nullopt = NULL. Views.
+using Part = std::optional<std::string_view>;
+using Parts = std::vector<Part>;
+
+/// What rows of a client must be beyond what taking them apart shows: nothing follows the last
+/// column, text is UTF-8, nested values decode whole.
+///
+/// Numbers and bytes need no look: each of their bit patterns is a value. Immutable.
+class RowCheck {
+ public:
+  /// For rows of `codec`, whose columns are those of `schema`.
+  RowCheck(const types::Schema& schema, const types::RowCodec& codec);
+
+  /// `parts` are `rows` taken apart, end to end. Errors: kCorruptRecord, naming record and column.
+  Status Check(std::span<const std::string_view> rows, std::span<const Part> parts) const;
+
+ private:
+  struct TextColumn {
+    size_t position;
+    std::string name;
+  };
+  Status CheckRow(std::string_view row, std::span<const Part> parts) const;
+  Status CheckNested(std::span<const Part> parts) const;
+
+  size_t width_;         // Columns.
+  size_t header_bytes_;  // Of a row: what stands before the first value.
+  bool sized_;           // A value begins with its size.
+  std::vector<TextColumn> texts_;
+  std::vector<size_t> nested_;
+  types::RowCodec nested_codec_;  // Rows of the nested columns alone.
+};
+
+}  // namespace sluice::kv
