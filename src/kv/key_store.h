@@ -46,6 +46,8 @@ class KeyStore {
     virtual std::string_view value() const = 0;  ///< Lives until the next call.
     virtual void Next() = 0;
     virtual Status status() const = 0;
+    /// A kCached cursor ended because the rest is not in memory.
+    virtual bool missed() const { return false; }
   };
 
   virtual ~KeyStore() = default;
@@ -53,12 +55,16 @@ class KeyStore {
   /// One slot per key, in order; nullopt = absent.
   virtual Result<std::vector<std::optional<std::string>>> Get(
       std::span<const std::string_view> keys) = 0;
-  /// As Get, but nullopt when that would wait for the device.
+  /// As Get, but nullopt when that would wait for the device; of no keys, when the store is
+  /// not open.
   virtual Result<std::optional<std::vector<std::optional<std::string>>>> GetCached(
       std::span<const std::string_view> keys) = 0;
-  /// `keep_blocks`: what the walk reads stays in the cache, as for a short walk that comes again;
-  /// a walk over everything would push the hot blocks out.
-  virtual Result<std::unique_ptr<Cursor>> NewCursor(bool keep_blocks) = 0;
+  enum class CursorUse {
+    kWhole,   ///< A scan of everything: leaves the cache to others.
+    kRange,   ///< Of some keys: what it reads stays in the cache.
+    kCached,  ///< Only from memory: ends, with `missed()`, where it would wait for the device.
+  };
+  virtual Result<std::unique_ptr<Cursor>> NewCursor(CursorUse use) = 0;
   /// Apply all changes (each key once) and `applied` as one: durable when this returns, all or
   /// nothing after a crash. After an error it may be called again, with the same or more changes.
   virtual Status Write(std::span<const Change> changes, Applied applied) = 0;

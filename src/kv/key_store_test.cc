@@ -42,7 +42,7 @@ TEST_P(KeyStoreTest, NewStoreIsEmptyAndMakesNoFiles) {
   ASSERT_OK_AND_ASSIGN(const auto cached, store_->GetCached(keys));
   ASSERT_TRUE(cached.has_value());  // Nothing to wait for.
   EXPECT_THAT(*cached, ElementsAre(std::nullopt));
-  EXPECT_THAT(Walk(**store_->NewCursor(/*keep_blocks=*/false)), ElementsAre());
+  EXPECT_THAT(Walk(**store_->NewCursor(KeyStore::CursorUse::kWhole)), ElementsAre());
   EXPECT_FALSE(*io::LocalFileSystem().Exists(io::JoinPath(dir_.path(), "kv-3")));
 }
 
@@ -53,7 +53,7 @@ TEST_P(KeyStoreTest, WritesSurviveWithTheirOffsetWithoutAClose) {
   EXPECT_EQ(*store_->applied(), (Applied{9, 3}));
   const std::vector<std::string_view> keys{"c", "b", "a"};
   EXPECT_THAT(*store_->Get(keys), ElementsAre("", std::nullopt, "1"));
-  EXPECT_THAT(Walk(**store_->NewCursor(/*keep_blocks=*/false)),
+  EXPECT_THAT(Walk(**store_->NewCursor(KeyStore::CursorUse::kWhole)),
               ElementsAre("=empty key", "a=1", "c="));
 }
 
@@ -67,12 +67,37 @@ TEST_P(KeyStoreTest, CleanCloseIsReadWithoutOpeningAndForgottenByTheNextWrite) {
   EXPECT_EQ(*store_->applied(), (Applied{6, 1}));
 }
 
+// Seeks on a shard stop where the device would be needed, until the blocks are in memory.
+TEST_P(KeyStoreTest, CachedCursorNeverReadsTheDevice) {
+  ASSERT_OK(Write({{"a", "1"}, {"b", "2"}}, {1, 2}));
+  ASSERT_OK(store_->Close());
+  stores_ = GetParam().rocks ? MakeStores(GetParam()) : std::move(stores_);  // An empty cache.
+  Open();
+  const auto cached = [&] {
+    auto cursor = store_->NewCursor(KeyStore::CursorUse::kCached).ValueOrDie();
+    const auto seen = Walk(*cursor);
+    EXPECT_OK(cursor->status());
+    EXPECT_EQ(seen.empty(), cursor->missed());
+    return seen;
+  };
+  if (GetParam().rocks) {
+    EXPECT_THAT(cached(), ElementsAre());  // Not even open.
+    EXPECT_FALSE(store_->GetCached({}).ValueOrDie().has_value());
+    ASSERT_OK(store_->Get({}).status());
+    EXPECT_TRUE(store_->GetCached({}).ValueOrDie().has_value());
+    EXPECT_THAT(cached(), ElementsAre());
+  }
+  const auto range = store_->NewCursor(KeyStore::CursorUse::kRange).ValueOrDie();
+  EXPECT_THAT(Walk(*range), ElementsAre("a=1", "b=2"));
+  EXPECT_THAT(cached(), ElementsAre("a=1", "b=2"));
+}
+
 TEST_P(KeyStoreTest, CursorKeepsWhatItSaw) {
   ASSERT_OK(Write({{"a", "1"}, {"b", "1"}}, {1, 2}));
-  ASSERT_OK_AND_ASSIGN(const auto cursor, store_->NewCursor(/*keep_blocks=*/false));
+  ASSERT_OK_AND_ASSIGN(const auto cursor, store_->NewCursor(KeyStore::CursorUse::kWhole));
   ASSERT_OK(Write({{"a", "2"}, {"b", std::nullopt}, {"c", "2"}}, {2, 2}));
   EXPECT_THAT(Walk(*cursor), ElementsAre("a=1", "b=1"));
-  EXPECT_THAT(Walk(**store_->NewCursor(/*keep_blocks=*/false), "aa"), ElementsAre("c=2"));
+  EXPECT_THAT(Walk(**store_->NewCursor(KeyStore::CursorUse::kWhole), "aa"), ElementsAre("c=2"));
 }
 
 TEST_P(KeyStoreTest, WhatWasJustWrittenIsReadWithoutWaiting) {
@@ -142,11 +167,11 @@ TEST(RocksKeyStoreTest, OnlyShortWalksStayInTheCache) {
                 ->Write(changes, {7, 1}));
   const auto stores = MakeRocksStores(io::LocalFileSystem(), RocksOptions{});  // A cold cache.
   const auto store = stores->Open(folder).ValueOrDie();
-  for (const bool keep_blocks : {false, true}) {
-    ASSERT_OK_AND_ASSIGN(const auto cursor, store->NewCursor(keep_blocks));
+  for (const auto use : {KeyStore::CursorUse::kWhole, KeyStore::CursorUse::kRange}) {
+    ASSERT_OK_AND_ASSIGN(const auto cursor, store->NewCursor(use));
     cursor->Seek("");
     EXPECT_EQ(cursor->value(), "1");
-    EXPECT_EQ(store->GetCached(keys)->has_value(), keep_blocks);
+    EXPECT_EQ(store->GetCached(keys)->has_value(), use == KeyStore::CursorUse::kRange);
   }
 }
 
@@ -232,7 +257,7 @@ TEST_F(FullDiskTest, WaitsForItsReadersBeforeItOpensAgain) {
   ASSERT_OK_AND_ASSIGN(const auto store, stores_->Open(io::JoinPath(dir_.path(), "kv-0")));
   const std::vector<KeyStore::Change> changes{{"a", "1"}};
   ASSERT_OK(store->Write(changes, {1, 1}));
-  ASSERT_OK_AND_ASSIGN(auto cursor, store->NewCursor(/*keep_blocks=*/false));
+  ASSERT_OK_AND_ASSIGN(auto cursor, store->NewCursor(KeyStore::CursorUse::kWhole));
   disk_->full = true;
   EXPECT_CODE(ErrorCode::kKvStorage, store->Write(changes, {2, 1}));
   disk_->full = false;

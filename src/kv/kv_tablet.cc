@@ -27,6 +27,18 @@ Applied Advanced(const Applied& from, int64_t log_offset, int64_t row_count_delt
   return next;
 }
 
+Result<std::vector<std::string>> ReadRange(MergeCursor& cursor, std::string_view prefix,
+                                           size_t limit) {
+  std::vector<std::string> values;
+  if (limit == 0) return values;
+  for (cursor.Seek(prefix); cursor.valid() && cursor.key().starts_with(prefix); cursor.Next()) {
+    values.emplace_back(cursor.value());
+    if (values.size() == limit) break;
+  }
+  RETURN_NOT_OK(cursor.status());
+  return values;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<KvTablet>> KvTablet::Open(KvOptions options) {
@@ -151,40 +163,48 @@ Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(
   return std::vector<std::optional<std::string>>(values.list.begin(), values.list.end());
 }
 
-Result<std::vector<std::vector<std::string>>> KvTablet::PrefixLookup(
-    std::span<const std::string_view> prefixes) const {
-  std::vector<std::vector<std::string>> values(prefixes.size());
-  if (prefixes.empty()) return values;
-  ASSIGN_OR_RAISE(auto cursor, NewCursor(/*keep_blocks=*/true));
-  for (size_t i = 0; i < prefixes.size(); ++i) {
-    for (cursor->Seek(prefixes[i]); cursor->valid() && cursor->key().starts_with(prefixes[i]);
-         cursor->Next()) {
-      values[i].emplace_back(cursor->value());
-    }
-    RETURN_NOT_OK(cursor->status());
-  }
-  return values;
-}
-
-Status KvTablet::LimitScan(size_t limit, wire::ValueBatchBuilder* out) const {
-  if (limit == 0) return Status::OK();
-  // Short scans always read the same head of the bucket.
-  ASSIGN_OR_RAISE(auto cursor, NewCursor(/*keep_blocks=*/limit <= kKeptScanRowsMax));
-  size_t left = limit;
-  for (cursor->Seek(""); cursor->valid() && left > 0; --left) {
-    out->Add(cursor->value());
-    if (left > 1) cursor->Next();
-  }
-  return cursor->status();
-}
-
-Result<std::unique_ptr<MergeCursor>> KvTablet::NewCursor(bool keep_blocks) const {
+Result<std::optional<std::vector<std::vector<std::string>>>> KvTablet::ReadCached(
+    const KeyRanges& ranges) const {
   std::vector<const Layer*> layers{&write_back_->active()};
   const auto& frozen = write_back_->frozen();
   for (auto layer = frozen.rbegin(); layer != frozen.rend(); ++layer)
     layers.push_back(&(*layer)->layer);
-  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(keep_blocks));
-  return std::make_unique<MergeCursor>(std::move(layers), std::move(store_cursor));
+  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(KeyStore::CursorUse::kCached));
+  MergeCursor cursor(std::move(layers), std::move(store_cursor));
+  std::vector<std::vector<std::string>> lists;
+  for (const std::string& prefix : ranges.prefixes) {
+    ASSIGN_OR_RAISE(auto values, ReadRange(cursor, prefix, ranges.limit));
+    if (cursor.missed()) return std::nullopt;
+    lists.push_back(std::move(values));
+  }
+  return lists;
+}
+
+Result<std::function<Result<std::vector<std::vector<std::string>>>()>> KvTablet::ReadLater(
+    KeyRanges ranges) const {
+  struct Snapshot {
+    KeyRanges ranges;
+    std::vector<Layer> layers;  // Per range.
+    std::vector<std::unique_ptr<KeyStore::Cursor>> cursors;
+  };
+  auto snapshot = std::make_shared<Snapshot>(Snapshot{std::move(ranges), {}, {}});
+  for (const std::string& prefix : snapshot->ranges.prefixes) {
+    const bool everything = prefix.empty() && snapshot->ranges.limit > kKeptScanRowsMax;
+    const auto use = everything ? KeyStore::CursorUse::kWhole : KeyStore::CursorUse::kRange;
+    snapshot->layers.push_back(write_back_->VisibleIn(prefix, snapshot->ranges.limit));
+    ASSIGN_OR_RAISE(auto cursor, store_->NewCursor(use));
+    snapshot->cursors.push_back(std::move(cursor));
+  }
+  return [store = store_, snapshot]() -> Result<std::vector<std::vector<std::string>>> {
+    std::vector<std::vector<std::string>> lists;
+    for (size_t i = 0; i < snapshot->layers.size(); ++i) {
+      MergeCursor cursor({&snapshot->layers[i]}, std::move(snapshot->cursors[i]));
+      ASSIGN_OR_RAISE(auto values,
+                      ReadRange(cursor, snapshot->ranges.prefixes[i], snapshot->ranges.limit));
+      lists.push_back(std::move(values));
+    }
+    return lists;
+  };
 }
 
 Result<std::unique_ptr<KvScan>> KvTablet::OpenScan() {
@@ -192,12 +212,17 @@ Result<std::unique_ptr<KvScan>> KvTablet::OpenScan() {
     return Error(ErrorCode::kTooManyScanners, "flusher is behind ", options_.bucket.ToString());
   }
   write_back_->Freeze();  // What a scan reads changes no more.
-  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(/*keep_blocks=*/false));
+  ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(KeyStore::CursorUse::kWhole));
   const auto& frozen = write_back_->frozen();
   auto scan = std::make_unique<LayeredScan>(LayeredScan::Layers(frozen.begin(), frozen.end()),
                                             store_, std::move(store_cursor), log_offset());
   MaybeStartFlush();
   return scan;
+}
+
+Result<bool> KvTablet::StoreIsOpen() const {
+  ASSIGN_OR_RAISE(const auto none, store_->GetCached({}));
+  return none.has_value();
 }
 
 std::function<Status()> KvTablet::Warm(std::vector<std::string> keys) const {

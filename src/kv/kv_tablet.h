@@ -61,6 +61,12 @@ struct Prepared {
   int64_t row_count_delta = 0;
 };
 
+/// Keys to read: those that start with each prefix, at most `limit` of them each.
+struct KeyRanges {
+  std::vector<std::string> prefixes;  ///< "" = all keys.
+  size_t limit = SIZE_MAX;
+};
+
 /// Iterate over every live key as of one log offset, in key order.
 ///
 /// Threads: one at a time, any (it holds what it reads). Lifetime: gone before the tablet closes.
@@ -127,13 +133,18 @@ class KvTablet {
   /// One slot per key, in order. Errors: Cancelled with `kCachedOnly`; then call Warm first.
   Result<std::vector<std::optional<std::string>>> Lookup(std::span<const std::string_view> keys,
                                                          Reads reads = Reads::kMayWait) const;
-  /// Values of all keys that start with each prefix, in key order.
-  Result<std::vector<std::vector<std::string>>> PrefixLookup(
-      std::span<const std::string_view> prefixes) const;
-  /// Add the first `limit` values in key order.
-  Status LimitScan(size_t limit, wire::ValueBatchBuilder* out) const;
+  /// Values in key order, one list per prefix, from memory alone; nullopt when the device would
+  /// have to be read.
+  Result<std::optional<std::vector<std::vector<std::string>>>> ReadCached(
+      const KeyRanges& ranges) const;
+  /// The same as work for a read pool, which shows the keys as they are now. The store should be
+  /// open (Warm of no keys).
+  Result<std::function<Result<std::vector<std::vector<std::string>>>()>> ReadLater(
+      KeyRanges ranges) const;
   /// Errors: kTooManyScanners while the flusher has too much left to move.
   Result<std::unique_ptr<KvScan>> OpenScan();
+  /// False while the store has files that are not open: Warm opens them.
+  Result<bool> StoreIsOpen() const;
   /// Work for a read pool that brings the keys' blocks into the cache.
   std::function<Status()> Warm(std::vector<std::string> keys) const;
 
@@ -163,7 +174,6 @@ class KvTablet {
   };
   using Find = Found (WriteBack::*)(std::string_view) const;
   Result<Values> Read(std::span<const std::string_view> keys, Find find, Reads reads) const;
-  Result<std::unique_ptr<MergeCursor>> NewCursor(bool keep_blocks) const;
   Status RefuseWhenFull() const;
   void MaybeStartFlush();
   void FreezeAll();

@@ -27,7 +27,7 @@ class MemoryKeyStore : public KeyStore {
     return Get(keys);
   }
 
-  Result<std::unique_ptr<Cursor>> NewCursor(bool /*keep_blocks*/) override {
+  Result<std::unique_ptr<Cursor>> NewCursor(CursorUse) override {
     return std::make_unique<Walk>(Current());
   }
 

@@ -26,6 +26,8 @@ class MergeCursor {
   void Next();
   /// Not OK when the walk ended early because the store could not be read.
   Status status() const { return store_->status(); }
+  /// The walk ended early because the rest of the store is not in memory.
+  bool missed() const { return store_->missed(); }
 
  private:
   struct Source {

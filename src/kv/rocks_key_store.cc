@@ -204,10 +204,12 @@ class OpenDb {
     return FromRocks(db_->Flush(rocksdb::FlushOptions(), {keys_, state_}), folder_);
   }
 
-  std::unique_ptr<rocksdb::Iterator> NewIterator(bool keep_blocks) {
-    rocksdb::ReadOptions options;
-    options.fill_cache = keep_blocks;
-    return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(options, keys_));
+  std::unique_ptr<rocksdb::Iterator> NewIterator(KeyStore::CursorUse use) {
+    rocksdb::ReadOptions read;
+    // A scan of everything would push the hot blocks out.
+    read.fill_cache = use != KeyStore::CursorUse::kWhole;
+    if (use == KeyStore::CursorUse::kCached) read.read_tier = rocksdb::kBlockCacheTier;
+    return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(read, keys_));
   }
   const std::string& folder() const { return folder_; }
 
@@ -220,14 +222,17 @@ class OpenDb {
 
 class DbCursor : public KeyStore::Cursor {
  public:
-  DbCursor(std::shared_ptr<OpenDb> db, bool keep_blocks)
-      : db_(std::move(db)), at_(db_->NewIterator(keep_blocks)) {}
+  DbCursor(std::shared_ptr<OpenDb> db, KeyStore::CursorUse use)
+      : db_(std::move(db)), at_(db_->NewIterator(use)) {}
   void Seek(std::string_view key) override { at_->Seek(ToSlice(key)); }
   bool valid() const override { return at_->Valid(); }
   std::string_view key() const override { return ToView(at_->key()); }
   std::string_view value() const override { return ToView(at_->value()); }
   void Next() override { at_->Next(); }
-  Status status() const override { return FromRocks(at_->status(), db_->folder()); }
+  Status status() const override {
+    return missed() ? Status::OK() : FromRocks(at_->status(), db_->folder());
+  }
+  bool missed() const override { return at_->status().IsIncomplete(); }
 
  private:
   const std::shared_ptr<OpenDb> db_;
@@ -242,6 +247,12 @@ class EmptyCursor : public KeyStore::Cursor {
   std::string_view value() const override { return {}; }
   void Next() override {}
   Status status() const override { return Status::OK(); }
+};
+
+// Of a store that would have to be opened first.
+class ClosedCursor : public EmptyCursor {
+ public:
+  bool missed() const override { return true; }
 };
 
 class RocksKeyStore : public KeyStore {
@@ -281,10 +292,14 @@ class RocksKeyStore : public KeyStore {
     return std::optional<Values>(Values(keys.size()));
   }
 
-  Result<std::unique_ptr<Cursor>> NewCursor(bool keep_blocks) override {
+  Result<std::unique_ptr<Cursor>> NewCursor(CursorUse use) override {
+    if (use == CursorUse::kCached) {
+      ASSIGN_OR_RAISE(const auto none, GetCached({}));
+      if (!none.has_value()) return std::make_unique<ClosedCursor>();
+    }
     ASSIGN_OR_RAISE(auto db, Open(/*create=*/false));
     if (db == nullptr) return std::make_unique<EmptyCursor>();
-    return std::make_unique<DbCursor>(std::move(db), keep_blocks);
+    return std::make_unique<DbCursor>(std::move(db), use);
   }
 
   Status Write(std::span<const Change> changes, Applied applied) override {

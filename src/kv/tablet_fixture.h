@@ -357,11 +357,6 @@ class TestBucket {
     EXPECT_OK(scan.Next(bytes_max, rows_max, &values));
     return DecodeBatch(values.Finish());
   }
-  std::vector<TestRow> LimitScan(size_t limit) {
-    wire::ValueBatchBuilder values;
-    EXPECT_OK(tablet_->LimitScan(limit, &values));
-    return DecodeBatch(values.Finish());
-  }
   std::map<int32_t, TestRow> Drain(KvScan& scan, size_t bytes_max = 1 << 20) {
     std::map<int32_t, TestRow> rows;
     while (!scan.done()) {

@@ -107,6 +107,37 @@ Found WriteBack::FindVisible(std::string_view key) const {
   return {};
 }
 
+Layer WriteBack::VisibleIn(std::string_view prefix, size_t limit) const {
+  struct Source {
+    Layer::Map::const_iterator at;
+    Layer::Map::const_iterator end;
+    bool done(std::string_view within) const { return at == end || !at->first.starts_with(within); }
+  };
+  std::vector<Source> sources;  // Newest first.
+  const auto add = [&](const Layer& layer) {
+    sources.push_back({layer.versions().lower_bound(prefix), layer.versions().end()});
+  };
+  add(active_);
+  for (auto frozen = frozen_.rbegin(); frozen != frozen_.rend(); ++frozen) add((*frozen)->layer);
+  Layer found;
+  for (size_t live = 0; live < limit;) {
+    Source* next = nullptr;
+    for (Source& source : sources) {
+      if (source.done(prefix)) continue;
+      if (next == nullptr || source.at->first < next->at->first) next = &source;
+    }
+    if (next == nullptr) break;
+    const auto& [key, version] = *next->at;
+    found.Put(key, version);
+    live += version.has_value() ? 1 : 0;
+    for (Source& source : sources) {
+      if (&source != next && !source.done(prefix) && source.at->first == key) ++source.at;
+    }
+    ++next->at;
+  }
+  return found;
+}
+
 void WriteBack::Stage(uint64_t ticket, Changes changes) {
   CHECK(staged_.empty() || staged_.back().ticket < ticket);
   staged_.push_back(Staged{ticket, std::move(changes), {}});

@@ -87,6 +87,10 @@ class WriteBack {
   /// Make versions visible at once (recovery).
   void Apply(const Changes& changes, Applied upto);
 
+  /// Newest visible version of every key that starts with `prefix`, in key order, until `limit` of
+  /// them are no removals.
+  Layer VisibleIn(std::string_view prefix, size_t limit) const;
+
   /// Turn the active layer into a frozen one; nothing when it is empty and the store lacks nothing.
   void Freeze();
   /// Freeze a layer without versions, for an end of the log that changed none.

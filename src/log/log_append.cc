@@ -89,7 +89,7 @@ Result<Log::Plan> Log::PlanAppend(std::string_view batches, bool leader) const {
     } else if (planned.header.base_offset != next_offset) {
       return Error(ErrorCode::kLogOffsetOutOfRange,
                    "batch does not follow the end of the log offset=", planned.header.base_offset,
-                   " end_offset=", next_offset, " folder=", folder_);
+                   " end_offset=", next_offset);
     }
     ASSIGN_OR_RAISE(const auto before,
                     CheckSequence(planned.header, writers.Find(planned.header.writer_id), leader));

@@ -155,7 +155,7 @@ Status Log::TruncateTo(int64_t offset) {
   RETURN_NOT_OK(Usable());
   if (offset < start_offset()) {
     return Error(ErrorCode::kLogOffsetOutOfRange, "cut lies before the log offset=", offset,
-                 " start=", start_offset(), " folder=", folder_);
+                 " start=", start_offset());
   }
   if (offset >= end_offset_) return Status::OK();
   ASSIGN_OR_RAISE(const BatchScan::Batch first_gone, BatchAt(offset));

@@ -34,7 +34,7 @@ Result<Log::Slice> Log::Read(int64_t offset, uint64_t max_bytes, int64_t upper_o
                              bool at_least_one) {
   if (offset < start_offset() || offset > end_offset_) {
     return Error(ErrorCode::kLogOffsetOutOfRange, "offset is outside the log offset=", offset,
-                 " start=", start_offset(), " end=", end_offset_, " folder=", folder_);
+                 " start=", start_offset(), " end=", end_offset_);
   }
   Slice slice{.first_offset = offset, .next_offset = offset};
   const int64_t upper = std::min(upper_offset, end_offset_);
@@ -125,7 +125,7 @@ Result<int64_t> Log::OffsetOfTimestamp(int64_t timestamp_ms) {
 Result<std::optional<int64_t>> Log::TimestampOf(int64_t offset) {
   if (offset < start_offset() || offset > end_offset_) {
     return Error(ErrorCode::kLogOffsetOutOfRange, "offset is outside the log offset=", offset,
-                 " folder=", folder_);
+                 " start=", start_offset(), " end=", end_offset_);
   }
   if (offset == end_offset_) return std::nullopt;
   ASSIGN_OR_RAISE(const BatchScan::Batch batch, BatchAt(offset));

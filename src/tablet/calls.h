@@ -29,6 +29,12 @@ Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call);
 Reply UpdateMetadata(TabletCorePtr core, io::Loop& loop, io::Call call);
 Reply NotifyLakeTableOffset(TabletCorePtr core, io::Loop& loop, io::Call call);
 
+/// Values of keys in ranges, from memory at once or else on the read pool. On the bucket's shard.
+io::Task<Result<std::vector<std::vector<std::string>>>> ReadRanges(TabletCorePtr core,
+                                                                   BucketShard* shard,
+                                                                   types::BucketId id,
+                                                                   kv::KeyRanges ranges);
+
 /// Id of a message that has partition_id? and bucket_id.
 template <typename M>
 types::BucketId BucketIdOf(int64_t table_id, const M& message) {

@@ -168,7 +168,7 @@ Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
         records = co_await Records(core, loop, fetch, slot, part);
       const Status error = part->error.ok() ? records.status() : part->error;
       if (!error.ok()) {
-        builder.AddError(id.partition_id, id.bucket, error);
+        builder.AddError(id.partition_id, id.bucket, core->Told(id, error));
         continue;
       }
       if (any && records->size_bytes() > bytes_left) records = io::Payload();

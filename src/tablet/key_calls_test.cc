@@ -150,6 +150,55 @@ TEST_F(KeyCallsTest, PrefixLookupGivesAListPerKey) {
   EXPECT_EQ(lists[2].values_size(), 0);
 }
 
+TEST_F(KeyCallsTest, RowsThatAreNotWholeAreRefused) {
+  const std::string key = KeyOf(1);
+  const auto put = [&](const std::string& name, const std::string& end) {
+    std::string row(1, '\0');
+    row += key;
+    AppendVarint(&row, name.size());
+    row += name;
+    AppendVarint(&row, 5);
+    row += end;
+    return PutBytes(0, wire::BuildKvBatch(1, -1, -1, std::vector<wire::KvRecord>{{key, row}}));
+  };
+  EXPECT_CODE(ErrorCode::kCorruptRecord, put("a\xff", ""));
+  EXPECT_CODE(ErrorCode::kCorruptRecord, put("a", "more"));
+  EXPECT_EQ(Lookup(0, {1}).ValueOrDie(), (Rows{std::nullopt}));
+  EXPECT_TRUE(ReadAll(kKeyTable, 0).empty());
+  ASSERT_OK(put("a", ""));
+  EXPECT_EQ(Lookup(0, {1}).ValueOrDie(), (Rows{TestRow{1, "a", 5}}));
+}
+
+// After a restart the store is not even open: what the first scan meets is read by the pool.
+TEST_F(KeyCallsTest, ColdScansReadEverything) {
+  ASSERT_OK(Put(0, {{1, "a", 1}, {2, "b", 2}, {3, "c", 3}}));
+  Stop();
+  Start();
+  LeadAll(1);
+  ASSERT_OK(Put(0, {{4, "d", 4}}, {2}));
+  wire::LimitScanRequest request;
+  request.set_table_id(kKeyTable);
+  request.set_bucket_id(0);
+  request.set_limit(3);
+  ASSERT_OK_AND_ASSIGN(const auto scanned,
+                       Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
+  ASSERT_OK_AND_ASSIGN(const auto values, wire::ParseValueBatch(scanned.records()));
+  EXPECT_EQ(values.size(), 3u);
+  wire::PrefixLookupRequest lookup;
+  lookup.set_table_id(kKeyTable);
+  auto* keys = lookup.add_buckets_req();
+  keys->set_bucket_id(0);
+  for (const int32_t id : {3, 2, 4}) keys->add_keys(KeyOf(id));
+  ASSERT_OK_AND_ASSIGN(const auto found,
+                       Ask<wire::PrefixLookupResponse>(wire::ApiKey::kPrefixLookup, lookup, 1));
+  ASSERT_OK(wire::ErrorOf(found.buckets_resp(0)));
+  const auto& lists = found.buckets_resp(0).value_lists();
+  ASSERT_EQ(lists.size(), 3);
+  EXPECT_EQ(DecodeValue(lists[0].values(0)), (TestRow{3, "c", 3}));
+  EXPECT_EQ(lists[1].values_size(), 0);
+  EXPECT_EQ(DecodeValue(lists[2].values(0)), (TestRow{4, "d", 4}));
+}
+
 TEST_F(KeyCallsTest, LimitScanGivesRowsInKeyOrder) {
   ASSERT_OK(Put(0, {{3, "c", 3}, {1, "a", 1}, {2, "b", 2}}));
   wire::LimitScanRequest request;

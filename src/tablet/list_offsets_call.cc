@@ -26,7 +26,9 @@ Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
   for (int i = 0; i < request.bucket_id_size(); ++i) {
     auto* bucket = response.add_buckets_resp();
     bucket->set_bucket_id(request.bucket_id(i));
-    wire::SetError(bucket, offsets[i].status());
+    types::BucketId id{.table_id = request.table_id(), .bucket = request.bucket_id(i)};
+    if (request.has_partition_id()) id.partition_id = request.partition_id();
+    wire::SetError(bucket, core->Told(id, offsets[i].status()));
     if (offsets[i].ok()) bucket->set_offset(*offsets[i]);
   }
   co_return io::Payload(wire::Serialize(response));

@@ -31,6 +31,7 @@ io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId 
   Found found = tablet.ok() ? (*tablet)->Lookup(keys, kv::KvTablet::Reads::kCachedOnly)
                             : Found(tablet.status());
   if (found.status().IsCancelled()) {
+    const Replica::Reading reading(*shard->Find(id));
     auto warm = (*tablet)->Warm({keys.begin(), keys.end()});
     const Status warmed = co_await core->options().read_pool->Run(shard->loop(), std::move(warm));
     tablet = KeysOn(*shard, id);  // It may have gone meanwhile.
@@ -38,6 +39,14 @@ io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId 
     found = tablet.ok() ? (*tablet)->Lookup(keys) : Found(tablet.status());
   }
   gather.Set(slot, std::move(found));
+}
+
+io::Task<void> PrefixLookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId id,
+                              std::shared_ptr<const wire::PrefixLookupRequest> request, size_t slot,
+                              Gather<FoundLists> gather) {
+  const auto& bucket = request->buckets_req(static_cast<int>(slot));
+  kv::KeyRanges ranges{{bucket.keys().begin(), bucket.keys().end()}};
+  gather.Set(slot, co_await ReadRanges(core, shard, id, std::move(ranges)));
 }
 
 }  // namespace
@@ -64,8 +73,9 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   wire::LookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
-    SetBucket(BucketIdOf(request->table_id(), buckets[i]), bucket);
-    wire::SetError(bucket, parts[i].status());
+    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
+    SetBucket(id, bucket);
+    wire::SetError(bucket, core->Told(id, parts[i].status()));
     if (!parts[i].ok()) continue;
     for (auto& value : *parts[i]) {
       wire::PbValue* out = bucket->add_values();
@@ -86,10 +96,7 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
     const auto slot = static_cast<size_t>(i);
     const bool posted =
         core->RunOn(core->ShardOf(id), buckets[i].ByteSizeLong(), [=](BucketShard& shard) {
-          const auto tablet = KeysOn(shard, id);
-          const Keys prefixes = KeysOf(request->buckets_req(i));
-          gather.Set(slot,
-                     tablet.ok() ? (*tablet)->PrefixLookup(prefixes) : FoundLists(tablet.status()));
+          io::Spawn(PrefixLookupOn(core, &shard, id, request, slot, gather));
         });
     if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
   }
@@ -97,8 +104,9 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   wire::PrefixLookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
-    SetBucket(BucketIdOf(request->table_id(), buckets[i]), bucket);
-    wire::SetError(bucket, parts[i].status());
+    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
+    SetBucket(id, bucket);
+    wire::SetError(bucket, core->Told(id, parts[i].status()));
     if (!parts[i].ok()) continue;
     for (auto& values : *parts[i]) {
       wire::PbValueList* list = bucket->add_value_lists();
@@ -125,8 +133,9 @@ Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
   wire::GetTableStatsResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
-    SetBucket(BucketIdOf(request.table_id(), buckets[i]), bucket);
-    wire::SetError(bucket, counts[i].status());
+    const types::BucketId id = BucketIdOf(request.table_id(), buckets[i]);
+    SetBucket(id, bucket);
+    wire::SetError(bucket, core->Told(id, counts[i].status()));
     if (counts[i].ok()) bucket->set_row_count(*counts[i]);
   }
   co_return io::Payload(wire::Serialize(response));

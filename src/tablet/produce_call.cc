@@ -81,7 +81,7 @@ Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
   for (size_t i = 0; i < parts.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
     SetBucket(request->ids[i], bucket);
-    wire::SetError(bucket, parts[i].error);
+    wire::SetError(bucket, core->Told(request->ids[i], parts[i].error));
     if (parts[i].error.ok()) bucket->set_base_offset(parts[i].base_offset);
   }
   co_return io::Payload(wire::Serialize(response));

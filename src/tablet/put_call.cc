@@ -81,7 +81,8 @@ Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   for (size_t i = 0; i < parts.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
     SetBucket(request->ids[i], bucket);
-    wire::SetError(bucket, parts[i].status(), call.api_version >= kKnowsBackpressure);
+    wire::SetError(bucket, core->Told(request->ids[i], parts[i].status()),
+                   call.api_version >= kKnowsBackpressure);
     if (parts[i].ok()) bucket->set_log_end_offset(*parts[i]);
   }
   co_return io::Payload(wire::Serialize(response));

@@ -260,7 +260,7 @@ io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
   for (const auto& waiter : std::exchange(self->waiters_, {})) {
     std::exchange(waiter->done, nullptr)(self->CheckLeader());
   }
-  while (self->checkpointing_ || self->warming_)
+  while (self->checkpointing_ || self->warming_ || self->reads_ > 0)
     co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
   Status closed;
   if (clean) {

@@ -110,6 +110,19 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   /// The keys, which only a leader has. Errors: kNonPrimaryKeyTable, kNotLeaderOrFollower.
   Result<kv::KvTablet*> Keys();
+  /// While one lives the keys' store is in use by a pool, and Close waits.
+  class Reading {
+   public:
+    explicit Reading(std::shared_ptr<Replica> replica) : replica_(std::move(replica)) {
+      ++replica_->reads_;
+    }
+    ~Reading() { --replica_->reads_; }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    const std::shared_ptr<Replica> replica_;
+  };
   /// Live rows: of the log, or keys. Errors: kInvalidTable when they are not counted.
   Result<int64_t> RowCount();
 
@@ -193,6 +206,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<WaitingFetch> fetches_;
   size_t fetches_swept_ = 0;  // Size after the last removal of those who gave up.
   bool checkpointing_ = false;
+  size_t reads_ = 0;
   std::optional<io::Completion<bool>> keys_moved_;  // While MoveKeys waits.
   Unsaved unsaved_;
   uint64_t opened_replay_bytes_ = 0;

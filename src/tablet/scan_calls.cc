@@ -29,16 +29,22 @@ Result<io::Payload> LastRows(Replica& replica, int64_t limit) {
   return records;
 }
 
-Result<io::Payload> LimitScanOn(BucketShard& shard, const types::BucketId& id, int32_t limit) {
-  ASSIGN_OR_RAISE(const auto replica, shard.Find(id));
+io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard,
+                                          types::BucketId id, int32_t limit) {
+  CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
   if (!replica->table()->has_primary_key()) {
-    ASSIGN_OR_RAISE(auto records, LastRows(*replica, limit));
-    return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
+    CO_ASSIGN_OR_RETURN(auto records, LastRows(*replica, limit));
+    co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
-  ASSIGN_OR_RAISE(const auto tablet, replica->Keys());
-  wire::ValueBatchBuilder values;
-  ARROW_RETURN_NOT_OK(tablet->LimitScan(static_cast<size_t>(limit), &values));
-  return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(values.Finish()));
+  kv::KeyRanges ranges{{""}, static_cast<size_t>(limit)};
+  CO_ASSIGN_OR_RETURN(const auto values, co_await ReadRanges(core, shard, id, std::move(ranges)));
+  co_return wire::BuildLimitScanResponse(/*is_log_table=*/false,
+                                         io::Payload(wire::BuildValueBatch(values[0])));
+}
+
+io::Task<void> AnswerLimitScan(TabletCorePtr core, BucketShard* shard, types::BucketId id,
+                               int32_t limit, Gather<Result<io::Payload>> gather) {
+  gather.Set(0, co_await LimitScanOn(std::move(core), shard, id, limit));
 }
 
 // One call of a session, on the bucket's shard.
@@ -82,8 +88,20 @@ Result<std::shared_ptr<Scanner>> FindScanner(BucketShard& shard, const ScanCall&
   return scanner;
 }
 
+// Opening a store reads files: on the pool, unless it is open.
+io::Task<Status> OpenStore(TabletCorePtr core, BucketShard* shard, types::BucketId id) {
+  CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
+  CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
+  CO_ASSIGN_OR_RETURN(const bool is_open, tablet->StoreIsOpen());
+  if (is_open) co_return Status::OK();
+  auto open = tablet->Warm({});
+  const Replica::Reading reading(replica);
+  co_return co_await core->options().read_pool->Run(shard->loop(), std::move(open));
+}
+
 io::Task<Result<Scanned>> Scan(TabletCorePtr core, BucketShard* shard, ScanCall call) {
   const bool opens = call.scanner_id.empty();
+  if (opens) CO_RETURN_NOT_OK(co_await OpenStore(core, shard, call.bucket));
   auto opened = opens ? OpenScanner(*shard, call) : FindScanner(*shard, call);
   CO_ASSIGN_OR_RETURN(const std::shared_ptr<Scanner> scanner, std::move(opened));
   Scanned out;
@@ -156,17 +174,34 @@ void CloseScanner(TabletCore& core, const std::string& id) {
 
 }  // namespace
 
+// Whatever is in memory is read here, so that the shard never waits for the device.
+io::Task<Result<std::vector<std::vector<std::string>>>> ReadRanges(TabletCorePtr core,
+                                                                   BucketShard* shard,
+                                                                   types::BucketId id,
+                                                                   kv::KeyRanges ranges) {
+  CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
+  CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
+  CO_ASSIGN_OR_RETURN(auto cached, tablet->ReadCached(ranges));
+  if (cached.has_value()) co_return std::move(*cached);
+  CO_RETURN_NOT_OK(co_await OpenStore(core, shard, id));
+  CO_ASSIGN_OR_RETURN(tablet, replica->Keys());
+  CO_ASSIGN_OR_RETURN(auto read, tablet->ReadLater(std::move(ranges)));
+  const Replica::Reading reading(replica);
+  co_return co_await core->options().read_pool->Run(shard->loop(), std::move(read));
+}
+
 Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::LimitScanRequest>(call.body));
   const types::BucketId id = BucketIdOf(request.table_id(), request);
   const int32_t limit = std::max(request.limit(), 0);
   const Gather<Result<io::Payload>> gather(loop, 1);
-  core->PostTo(core->ShardOf(id),
-               [=](BucketShard& shard) { gather.Set(0, LimitScanOn(shard, id, limit)); });
+  core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
+    io::Spawn(AnswerLimitScan(core, &shard, id, limit, gather));
+  });
   auto answers = co_await gather.Take();
   if (answers[0].ok()) co_return std::move(answers[0]);
   wire::LimitScanResponse response;
-  wire::SetError(&response, answers[0].status());
+  wire::SetError(&response, core->Told(id, answers[0].status()));
   co_return io::Payload(wire::Serialize(response));
 }
 
@@ -182,7 +217,12 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   Result<Scanned> scanned =
       checked.ok() ? Result<Scanned>(Scanned()) : Result<Scanned>(checked.status());
   if (checked.ok()) scanned = co_await RunScan(core, loop, *checked);
-  wire::SetError(&response, scanned.status());
+  const bool names = request.has_bucket_scan_req();
+  const types::BucketId id =
+      names ? BucketIdOf(request.bucket_scan_req().table_id(), request.bucket_scan_req())
+            : types::BucketId();
+  wire::SetError(&response,
+                 ForClient(scanned.status(), names ? &id : nullptr, core->options().data_dir));
   if (scanned.ok()) {
     if (!scanned->scanner_id.empty()) response.set_scanner_id(scanned->scanner_id);
     response.set_has_more_results(!scanned->scanner_id.empty());

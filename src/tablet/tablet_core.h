@@ -10,6 +10,7 @@
 #include "log/checkpoint.h"
 #include "shard/gate.h"
 #include "tablet/bucket_shard.h"
+#include "tablet/client_error.h"
 #include "tablet/gather.h"
 #include "tablet/periodic.h"
 #include "tablet/table_context.h"
@@ -51,6 +52,10 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   /// Errors: kDiskWriteLocked while the disk takes no more records.
   Status CheckWrite() const {
     return options_.disk == nullptr ? Status::OK() : options_.disk->CheckWrite();
+  }
+  /// An error of a bucket as its client may see it.
+  Status Told(const types::BucketId& id, const Status& status) const {
+    return ForClient(status, &id, options_.data_dir);
   }
 
   /// Accept a call of the coordinator with this epoch. Errors: kInvalidCoordinator when a newer one

@@ -69,7 +69,9 @@ io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop,
   const TabletCorePtr core = core_;
   const auto pass = core->gate().Enter();
   if (!pass) co_return Error(ErrorCode::kNotLeaderOrFollower, "tablet server is stopping");
-  co_return co_await function(core, loop, std::move(call));
+  auto answer = co_await function(core, loop, std::move(call));
+  if (!answer.ok()) co_return ForClient(answer.status(), nullptr, core->options().data_dir);
+  co_return answer;
 }
 
 uint64_t TabletService::write_back_bytes() const {
