@@ -81,7 +81,14 @@ Status Log::Flush(FlushKind kind) {
   return FinishFlush(flush, flush.Run());
 }
 
-Status Log::Close() { return Flush(FlushKind::kCheckpoint); }
+Status Log::Close() {
+  // Of thousands of buckets most are idle, and a checkpoint costs several syncs.
+  const bool never_used = end_offset_ == 0 && truncations_ == 0;
+  const bool checkpointed = dirty_.empty() && recovery_point_ == end_offset_ &&
+                            !snapshots_.empty() && snapshots_.back() == end_offset_;
+  if (!broken_ && (never_used || checkpointed)) return Status::OK();
+  return Flush(FlushKind::kCheckpoint);
+}
 
 Status Log::RemoveSnapshots(int64_t from, int64_t to) {
   for (const int64_t offset : snapshots_) {

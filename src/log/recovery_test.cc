@@ -142,6 +142,32 @@ TEST_F(RecoveryTest, ReadsOnlyWhatIsNewAfterAClose) {
   ASSERT_OK(log_->Read(40, 1, INT64_MAX, true).status());
 }
 
+TEST_F(RecoveryTest, ClosingALogThatLiesAsItWasCheckpointedWritesNothing) {
+  const auto look = [&] {
+    std::vector<std::pair<std::string, int64_t>> found;
+    for (const auto& entry : *io::LocalFileSystem().List(folder_))
+      found.emplace_back(entry.name, entry.modified_ms);
+    return found;
+  };
+  ASSERT_OK(Reopen());
+  auto before = look();
+  ASSERT_OK(log_->Close());
+  EXPECT_EQ(look(), before);
+  ASSERT_OK(Reopen(Log::kCleanlyClosed));
+  EXPECT_EQ(log_->end_offset(), 0);
+  Fill(5);
+  ASSERT_OK(log_->Close());
+  EXPECT_NE(look(), before);
+  before = look();
+  const auto batches = AllBatches(*log_);
+  ASSERT_OK(Reopen(Log::kCleanlyClosed));
+  ASSERT_OK(log_->Close());
+  EXPECT_EQ(look(), before);
+  ASSERT_OK(Reopen(Log::kCleanlyClosed));
+  EXPECT_EQ(AllBatches(*log_), batches);
+  Fill(1);  // The writer is known.
+}
+
 TEST_F(RecoveryTest, MissingAndTornIndexesAreBuiltAnew) {
   ASSERT_OK(Reopen());
   Fill(40);
