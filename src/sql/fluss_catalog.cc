@@ -1,7 +1,6 @@
 #include "sql/fluss_catalog.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "sql/fluss_internal.h"
 
@@ -157,16 +156,6 @@ std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema, const ty
   return columns;
 }
 
-// Buckets with their high watermarks: of the table, or of each of its partitions.
-io::Task<Result<std::map<int32_t, int64_t>>> HighWatermarks(io::Loop& loop, client::Admin admin,
-                                                            types::TableInfo table,
-                                                            std::optional<int64_t> partition_id) {
-  std::vector<int32_t> buckets(static_cast<size_t>(table.descriptor.bucket_count.value_or(1)));
-  std::iota(buckets.begin(), buckets.end(), 0);
-  co_return co_await admin.ListOffsets(loop, table.path, table.table_id, partition_id,
-                                       std::move(buckets), client::OffsetType::kLatest, -1);
-}
-
 }  // namespace
 
 Result<std::shared_ptr<lake::LakeTable>> FlussTableCatalog::OpenLake(const types::TablePath& path) {
@@ -215,8 +204,9 @@ Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
   }
   if (!snapshot) return MakeLakeView(std::move(columns), std::move(table), std::nullopt, nullptr);
   ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, ref.path, snapshot->id, unpinned));
-  ASSIGN_OR_RAISE(lake::LakePlan plan, table->Plan(*snapshot, {}));
-  return MakeLakeView(std::move(columns), std::move(table), std::move(plan), std::move(pin));
+  auto plan = table->Plan(*snapshot, {});
+  if (!plan.ok()) return LakeError(*table, plan.status());
+  return MakeLakeView(std::move(columns), std::move(table), *std::move(plan), std::move(pin));
 }
 
 }  // namespace
@@ -247,66 +237,13 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
     return ViewOfLake(ref, std::move(columns), std::move(table), *options_.unpinned);
   }
 
-  auto read = std::make_shared<UnionRead>();
-  io::Loop& loop = NextLoop();
-  read->cluster = options_.cluster;
-  read->interruption = interruption();
-  read->loop = &loop;
-  ASSIGN_OR_RAISE(read->table, GetTable(ref.path));
-  const types::TableDescriptor& descriptor = read->table.descriptor;
-  UnionFacts facts{.primary_key = descriptor.has_primary_key()};
-
-  // First the readable snapshot with its offsets: later the log can only have grown.
-  Result<client::LakeSnapshot> readable =
-      options_.lake == nullptr
-          ? Result<client::LakeSnapshot>(Error(ErrorCode::kLakeSnapshotNotExist, "no lake"))
-          : interruption()->Wait(
-                loop, admin_.GetLakeSnapshot(loop, ref.path, std::nullopt, /*readable=*/true));
-  const ErrorCode code = CodeOf(readable.status());
-  const bool tiered = readable.ok();
-  if (!tiered && code != ErrorCode::kLakeSnapshotNotExist &&
-      code != ErrorCode::kLakeStorageNotConfigured)
-    return readable.status();
-  if (tiered) {
-    facts.snapshot_id = readable->snapshot_id;
-    ASSIGN_OR_RAISE(read->lake, OpenLake(ref.path));
-    ASSIGN_OR_RAISE(read->pin,
-                    LakePin::Take(read->lake, ref.path, readable->snapshot_id, *options_.unpinned));
-    ASSIGN_OR_RAISE(const lake::LakeSnapshot snapshot,
-                    read->lake->SnapshotById(readable->snapshot_id));
-    ASSIGN_OR_RAISE(read->lake_plan, read->lake->Plan(snapshot, {}));
-  }
-
-  // Then the high watermarks.
-  std::map<int64_t, std::string> partition_names;
-  std::vector<std::pair<std::string, std::optional<int64_t>>> partitions = {{"", std::nullopt}};
-  if (descriptor.partitioned()) {
-    partitions.clear();
-    ASSIGN_OR_RAISE(const auto listed, ListPartitions(ref.path));
-    for (const types::PartitionInfo& partition : listed) {
-      partitions.emplace_back(partition.Name(), partition.partition_id);
-      partition_names[partition.partition_id] = partition.Name();
-      read->partition_ids[partition.Name()] = partition.partition_id;
-    }
-  }
-  for (const auto& [name, id] : partitions) {
-    const auto offsets = interruption()->Wait(loop, HighWatermarks(loop, admin_, read->table, id));
-    if (!offsets.ok() && CodeOf(offsets.status()) == ErrorCode::kPartitionNotExists)
-      continue;  // Dropped just now.
-    RETURN_NOT_OK(offsets.status());
-    for (const auto& [bucket, offset] : *offsets) facts.high_watermarks[{name, bucket}] = offset;
-  }
-  if (tiered) {
-    for (const client::LakeBucketOffset& offset : readable->buckets) {
-      const auto name =
-          offset.partition_id ? partition_names.find(*offset.partition_id) : partition_names.end();
-      if (offset.partition_id && name == partition_names.end())
-        continue;  // Lives in the lake alone.
-      facts.lake_offsets[{offset.partition_id ? name->second : "", offset.bucket}] =
-          offset.log_end_offset;
-    }
-  }
-  read->plan = PlanUnion(facts);
+  UnionPlanner planner{.cluster = options_.cluster,
+                       .loop = NextLoop(),
+                       .interruption = interruption(),
+                       .unpinned = *options_.unpinned};
+  planner.open_lake = [this](const types::TablePath& path) { return OpenLake(path); };
+  if (options_.lake == nullptr) planner.open_lake = nullptr;
+  ASSIGN_OR_RAISE(auto read, planner.Plan(ref.path));
   return MakeUnionView(std::move(read));
 }
 

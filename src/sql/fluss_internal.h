@@ -1,10 +1,12 @@
 #pragma once
 #include <arrow/type_fwd.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "client/admin.h"
 #include "client/log_scanner.h"
 #include "lake/lake_table.h"
 #include "sql/table_source.h"
@@ -30,6 +32,9 @@ class LakePin {
   std::string consumer_;  // Empty: not pinned.
 };
 
+/// The error of a lake read: a missing file means that the snapshot expired, whoever removed it.
+Status LakeError(const lake::LakeTable& table, const Status& error);
+
 /// A table and everything that a statement learned of it before its first row.
 struct UnionRead {
   client::ClusterPtr cluster;
@@ -43,6 +48,29 @@ struct UnionRead {
   std::unique_ptr<LakePin> pin;
 
   types::BucketId IdOf(const UnionBucket& bucket) const;
+};
+
+/// Learns what a union read needs of a table, in the order that makes it exact.
+struct UnionPlanner {
+  static constexpr int kPlansMax = 5;
+
+  client::ClusterPtr cluster;
+  io::Loop& loop;
+  std::shared_ptr<Interruption> interruption;
+  UnpinnedTables& unpinned;
+  /// Empty: there is no lake.
+  std::function<Result<std::shared_ptr<lake::LakeTable>>(const types::TablePath&)> open_lake;
+
+  /// A snapshot that is gone before its files are known is given up for a newer one, within a
+  /// bound.
+  Result<std::shared_ptr<const UnionRead>> Plan(const types::TablePath& path) const;
+
+ private:
+  Result<std::shared_ptr<const UnionRead>> PlanOnce(const types::TablePath& path) const;
+  Result<std::optional<client::LakeSnapshot>> Readable(const types::TablePath& path) const;
+  Status TakeLake(const types::TablePath& path, int64_t snapshot_id, UnionRead* read) const;
+  Result<std::map<UnionBucket, int64_t>> Offsets(const UnionRead& read,
+                                                 client::OffsetType type) const;
 };
 
 /// `t`: lake and log as one.
@@ -63,15 +91,17 @@ class LogTail {
     std::shared_ptr<arrow::RecordBatch> rows;
     std::vector<wire::ChangeType> changes;  ///< Empty = append only.
   };
-  static Result<std::unique_ptr<LogTail>> Open(const UnionRead& read, const UnionBucket& bucket,
-                                               int64_t from, int64_t to,
+  /// `part` reads_log(): a scan of an empty range would wait for a row.
+  static Result<std::unique_ptr<LogTail>> Open(const UnionRead& read, const UnionPart& part,
                                                std::vector<std::string> columns);
   ~LogTail();
-  /// Null rows at the end. Errors: those of the log; the interruption's.
+  /// Null rows at the end. Errors: those of the log, with table, bucket and offsets:
+  /// kLogOffsetOutOfRange when it was cut; the interruption's.
   Result<Rows> Next();
 
  private:
   LogTail() = default;
+  Status Explained(const Status& error) const;
   io::Loop* loop_ = nullptr;
   std::shared_ptr<Interruption> interruption_;
   std::shared_ptr<client::LogScanner> scanner_;  // Lives and dies on the loop.

@@ -4,8 +4,9 @@
 
 #include "base/log.h"
 #include "client/kv_scanner.h"
+#include "io/file.h"
 #include "sql/fluss_internal.h"
-#include "types/row.h"
+#include "sql/key_merge_internal.h"
 
 namespace sluice::sql {
 
@@ -27,6 +28,13 @@ Result<std::unique_ptr<LakePin>> LakePin::Take(std::shared_ptr<lake::LakeTable> 
 
 LakePin::~LakePin() {
   if (!consumer_.empty()) LogIfError(table_->Unpin(consumer_), "release of a lake snapshot");
+}
+
+Status LakeError(const lake::LakeTable& table, const Status& error) {
+  if (!io::IsNotFound(error)) return error;
+  return Error(ErrorCode::kLakeSnapshotNotExist,
+               "a file of the lake snapshot is gone, table=", table.path(),
+               " reason=", error.message());
 }
 
 types::BucketId UnionRead::IdOf(const UnionBucket& bucket) const {
@@ -101,7 +109,11 @@ class LakeSplitReader : public BatchReader {
  public:
   LakeSplitReader(std::shared_ptr<lake::LakeTable> table, std::unique_ptr<lake::LakeReader> reader)
       : table_(std::move(table)), reader_(std::move(reader)) {}
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return reader_->Next(); }
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    auto batch = reader_->Next();
+    if (!batch.ok()) return LakeError(*table_, batch.status());
+    return batch;
+  }
 
  private:
   std::shared_ptr<lake::LakeTable> table_;
@@ -111,8 +123,9 @@ class LakeSplitReader : public BatchReader {
 Result<std::unique_ptr<BatchReader>> OpenSplit(const std::shared_ptr<lake::LakeTable>& table,
                                                const lake::LakeSplit& split,
                                                const std::vector<std::string>& columns) {
-  ASSIGN_OR_RAISE(auto reader, table->Read(split, columns));
-  return std::make_unique<LakeSplitReader>(table, std::move(reader));
+  auto reader = table->Read(split, columns);
+  if (!reader.ok()) return LakeError(*table, reader.status());
+  return std::make_unique<LakeSplitReader>(table, std::move(reader).ValueUnsafe());
 }
 
 class BatchListReader : public BatchReader {
@@ -142,147 +155,6 @@ class AppendTailReader : public BatchReader {
  private:
   std::unique_ptr<LogTail> tail_;
   std::vector<std::string> columns_;
-};
-
-/// Encodes primary keys, to tell whether two rows are of one key.
-class KeyOf {
- public:
-  static Result<KeyOf> Make(const types::Schema& schema) {
-    KeyOf result;
-    result.names_ = schema.primary_key;
-    std::vector<types::DataTypePtr> types;
-    for (const std::string& name : schema.primary_key)
-      types.push_back(schema.columns[static_cast<size_t>(schema.IndexOf(name))].type);
-    ASSIGN_OR_RAISE(types::KeyEncoder encoder,
-                    types::KeyEncoder::Make(types::KeyFormat::kCompacted, std::move(types), false));
-    result.encoder_ = std::make_shared<const types::KeyEncoder>(std::move(encoder));
-    return result;
-  }
-  Result<std::vector<std::string>> Encode(const arrow::RecordBatch& batch) const {
-    std::vector<int> positions;
-    for (const std::string& name : names_) {
-      const int position = batch.schema()->GetFieldIndex(name);
-      if (position < 0)
-        return Error(ErrorCode::kCorruptRecord, "rows lack a key column, name=", name);
-      positions.push_back(position);
-    }
-    std::vector<std::string> keys;
-    RETURN_NOT_OK(encoder_->Encode(batch, positions, &keys));
-    return keys;
-  }
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  std::vector<std::string> names_;
-  std::shared_ptr<const types::KeyEncoder> encoder_;
-};
-
-/// The last state of every key that a part of a log touches.
-struct KeyTail {
-  static constexpr size_t kDeleted = SIZE_MAX;
-  struct Place {
-    size_t batch = kDeleted;
-    int64_t row = 0;
-  };
-  std::map<std::string, Place> keys;
-  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
-
-  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of) {
-    KeyTail result;
-    while (true) {
-      ASSIGN_OR_RAISE(LogTail::Rows rows, tail.Next());
-      if (rows.rows == nullptr) return result;
-      ASSIGN_OR_RAISE(std::vector<std::string> keys, key_of.Encode(*rows.rows));
-      for (size_t i = 0; i < keys.size(); ++i) {
-        const auto change = rows.changes.empty() ? wire::ChangeType::kAppendOnly : rows.changes[i];
-        if (change == wire::ChangeType::kUpdateBefore) continue;  // The new image follows.
-        const bool deleted = change == wire::ChangeType::kDelete;
-        result.keys[std::move(keys[i])] = {deleted ? kDeleted : result.batches.size(),
-                                           static_cast<int64_t>(i)};
-      }
-      result.batches.push_back(std::move(rows.rows));
-    }
-  }
-
-  /// Living rows, runs of neighbours as one slice.
-  Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Rows(
-      const std::vector<std::string>& columns) const {
-    std::vector<std::vector<int64_t>> rows(batches.size());
-    for (const auto& [key, place] : keys) {
-      if (place.batch != kDeleted) rows[place.batch].push_back(place.row);
-    }
-    std::vector<std::shared_ptr<arrow::RecordBatch>> slices;
-    for (size_t i = 0; i < batches.size(); ++i) {
-      std::ranges::sort(rows[i]);
-      ASSIGN_OR_RAISE(const auto chosen, Choose(batches[i], columns));
-      for (size_t at = 0; at < rows[i].size();) {
-        size_t end = at + 1;
-        while (end < rows[i].size() && rows[i][end] == rows[i][end - 1] + 1) ++end;
-        slices.push_back(chosen->Slice(rows[i][at], static_cast<int64_t>(end - at)));
-        at = end;
-      }
-    }
-    return slices;
-  }
-};
-
-/// Rows of a base whose keys the log part does not touch, then the log part's own.
-class MergeReader : public BatchReader {
- public:
-  MergeReader(std::unique_ptr<BatchReader> base, KeyTail tail, KeyOf key_of,
-              std::vector<std::string> columns)
-      : base_(std::move(base)),
-        tail_(std::move(tail)),
-        key_of_(std::move(key_of)),
-        columns_(std::move(columns)) {}
-
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
-    while (next_ == ready_.size()) {
-      if (done_) return nullptr;
-      ready_.clear();
-      next_ = 0;
-      std::shared_ptr<arrow::RecordBatch> batch;
-      if (base_ != nullptr) {
-        ASSIGN_OR_RAISE(batch, base_->Next());
-      }
-      if (batch == nullptr) {
-        done_ = true;
-        ASSIGN_OR_RAISE(ready_, tail_.Rows(columns_));
-      } else {
-        RETURN_NOT_OK(Filter(batch));
-      }
-    }
-    return ready_[next_++];
-  }
-
- private:
-  Status Filter(const std::shared_ptr<arrow::RecordBatch>& batch) {
-    ASSIGN_OR_RAISE(const auto chosen, Choose(batch, columns_));
-    if (tail_.keys.empty()) {
-      ready_.push_back(chosen);
-      return Status::OK();
-    }
-    ASSIGN_OR_RAISE(const std::vector<std::string> keys, key_of_.Encode(*batch));
-    for (size_t at = 0; at < keys.size();) {
-      if (tail_.keys.contains(keys[at])) {
-        ++at;
-        continue;
-      }
-      size_t end = at + 1;
-      while (end < keys.size() && !tail_.keys.contains(keys[end])) ++end;
-      ready_.push_back(chosen->Slice(static_cast<int64_t>(at), static_cast<int64_t>(end - at)));
-      at = end;
-    }
-    return Status::OK();
-  }
-
-  std::unique_ptr<BatchReader> base_;
-  KeyTail tail_;
-  KeyOf key_of_;
-  std::vector<std::string> columns_;
-  std::vector<std::shared_ptr<arrow::RecordBatch>> ready_;
-  size_t next_ = 0;
-  bool done_ = false;
 };
 
 /// All live rows of a bucket's key store.
@@ -370,8 +242,7 @@ class UnionView : public TableView {
       if (!part.reads_log()) continue;
       parts.push_back(
           [read = read_, &part, names, fetched]() -> Result<std::unique_ptr<BatchReader>> {
-            ASSIGN_OR_RAISE(auto tail,
-                            LogTail::Open(*read, part.bucket, part.log_from, part.log_to, fetched));
+            ASSIGN_OR_RAISE(auto tail, LogTail::Open(*read, part, fetched));
             return std::make_unique<AppendTailReader>(std::move(tail), names);
           });
     }
@@ -414,10 +285,10 @@ class UnionView : public TableView {
       const std::vector<const lake::LakeSplit*>& lake_part, const std::vector<std::string>& names,
       const std::vector<std::string>& with_key, const KeyOf& key_of) {
     std::unique_ptr<BatchReader> base;
-    int64_t from = part.log_from;
+    UnionPart log_part = part;
     if (part.base == UnionPart::Base::kKeys) {
       ASSIGN_OR_RAISE(auto keys, KeyStoreReader::Open(*read, part.bucket));
-      from = keys->log_offset();
+      log_part.log_from = keys->log_offset();
       base = std::move(keys);
     } else {
       std::vector<ChainReader::Opener> openers;
@@ -428,9 +299,8 @@ class UnionView : public TableView {
       base = std::make_unique<ChainReader>(std::move(openers));
     }
     KeyTail tail;
-    if (from < part.log_to) {
-      ASSIGN_OR_RAISE(const auto log,
-                      LogTail::Open(*read, part.bucket, from, part.log_to, with_key));
+    if (log_part.reads_log()) {
+      ASSIGN_OR_RAISE(const auto log, LogTail::Open(*read, log_part, with_key));
       ASSIGN_OR_RAISE(tail, KeyTail::Read(*log, key_of));
     }
     return std::make_unique<MergeReader>(std::move(base), std::move(tail), key_of, names);

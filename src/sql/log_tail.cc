@@ -38,26 +38,30 @@ io::Task<Result<Polled>> PollOnce(std::shared_ptr<client::LogScanner> scanner,
 
 }  // namespace
 
-Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const UnionBucket& bucket,
-                                               int64_t from, int64_t to,
+Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const UnionPart& part,
                                                std::vector<std::string> columns) {
+  CHECK(part.reads_log());
   std::unique_ptr<LogTail> tail(new LogTail);
   tail->loop_ = read.loop;
   tail->interruption_ = read.interruption;
-  tail->bucket_ = read.IdOf(bucket);
-  tail->from_ = from;
-  tail->to_ = to;
-  // Nothing to read, also where `from` is "earliest" and the bucket never had a row: a scan would
-  // wait for one.
-  if (to <= std::max<int64_t>(from, 0)) return tail;
-  ASSIGN_OR_RAISE(
-      tail->scanner_,
-      read.interruption->Wait(*read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
-                                                      tail->bucket_, from, std::move(columns))));
+  tail->bucket_ = read.IdOf(part.bucket);
+  tail->from_ = part.log_from;
+  tail->to_ = part.log_to;
+  ASSIGN_OR_RAISE(tail->scanner_,
+                  read.interruption->Wait(
+                      *read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
+                                              tail->bucket_, part.log_from, std::move(columns))));
   return tail;
 }
 
 LogTail::~LogTail() = default;
+
+// The scanner has named table, bucket and the offset where it stopped.
+Status LogTail::Explained(const Status& error) const {
+  if (CodeOf(error) != ErrorCode::kLogOffsetOutOfRange) return error;
+  return error.WithMessage("log was cut before it was read, reason: ", error.message(),
+                           " from=", from_, " to=", to_);
+}
 
 Result<LogTail::Rows> LogTail::Next() {
   for (int empty = 0; empty < kEmptyPollsMax;) {
@@ -75,7 +79,9 @@ Result<LogTail::Rows> LogTail::Next() {
     if (scanner_ == nullptr) return Rows{};
     waiting_.clear();
     next_ = 0;
-    ASSIGN_OR_RAISE(Polled polled, interruption_->Wait(*loop_, PollOnce(scanner_, bucket_)));
+    auto answer = interruption_->Wait(*loop_, PollOnce(scanner_, bucket_));
+    if (!answer.ok()) return Explained(answer.status());
+    Polled polled = std::move(answer).ValueUnsafe();
     empty = polled.batches.empty() ? empty + 1 : 0;
     waiting_ = std::move(polled.batches);
     if (polled.position && *polled.position >= to_) scanner_.reset();

@@ -34,24 +34,50 @@ class FixedStream : public ResultStream {
   std::shared_ptr<arrow::RecordBatch> rows_;
 };
 
+/// The Arrow form of a result's columns.
+std::shared_ptr<arrow::Schema> SchemaOfResult(const std::vector<ResultColumn>& columns);
+
 /// A running query's rows as Arrow batches. Ends its scans when it goes.
+///
+/// Where a scan finds that its view's point is gone (IsOvertaken) and no batch has been given out
+/// yet, all views are taken anew and the query starts over: its rows are then those of the new
+/// point, each once. What was given out is never taken back.
 class QueryStream : public ResultStream {
  public:
-  QueryStream(Engine::State& engine, Interruption& interruption, duckdb::QueryResult result,
-              const BoundQuery& query, std::vector<int64_t> scans);
+  /// Starts of one query, the first included.
+  static constexpr int kStartsMax = 5;
+
+  /// Fix the views of all tables, then start the query. `tables` outlives the stream.
+  static Result<std::unique_ptr<QueryStream>> Start(Engine::State& engine,
+                                                    duckdb::Connection connection,
+                                                    TableCatalog& tables, const BoundQuery& query,
+                                                    std::vector<ScanUse> scans);
   ~QueryStream() override;
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return NextOf(1); }
   /// As Next, but gathers at least `rows_min` rows unless the end comes first.
   Result<std::shared_ptr<arrow::RecordBatch>> NextOf(int64_t rows_min);
 
  private:
+  QueryStream(Engine::State& engine, duckdb::Connection connection, TableCatalog& tables,
+              const BoundQuery& query, std::vector<ScanUse> scans);
+  Status FixViews();
+  Status Run();
+  Status StartOver(Status why);
+  void GiveUp();
+  Result<std::shared_ptr<arrow::RecordBatch>> Gather(int64_t rows_min);
+
   Engine::State& engine_;
+  duckdb::Connection connection_;
+  TableCatalog& tables_;
   Interruption& interruption_;
+  std::string sql_;
+  std::vector<ScanUse> scans_;
   duckdb::QueryResult result_;
   std::vector<SqlType> types_;
-  std::vector<int64_t> scans_;
   std::shared_ptr<arrow::Schema> schema_;
-  bool ended_ = false;
+  int starts_ = 0;
+  bool given_out_ = false;  // A batch has left.
+  bool ended_ = true;       // Nothing runs: not yet, or no more.
 };
 
 struct Session::State {

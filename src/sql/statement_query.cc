@@ -12,14 +12,6 @@ namespace {
 
 constexpr int64_t kSinkBatchRows = 16384;  // Rows that go to a table in one piece.
 
-std::shared_ptr<arrow::Schema> SchemaOf(const std::vector<ResultColumn>& columns) {
-  arrow::FieldVector fields;
-  for (const ResultColumn& column : columns) {
-    fields.push_back(arrow::field(column.name, column.type->ToArrow(), column.type->nullable()));
-  }
-  return arrow::schema(std::move(fields));
-}
-
 }  // namespace
 
 // --- streams ---
@@ -42,67 +34,9 @@ Result<ResultStreamPtr> FixedStream::OfText(
     ASSIGN_OR_RAISE(auto array, builder.Finish());
     arrays.push_back(std::move(array));
   }
-  auto batch = arrow::RecordBatch::Make(SchemaOf(columns), static_cast<int64_t>(rows.size()),
+  auto batch = arrow::RecordBatch::Make(SchemaOfResult(columns), static_cast<int64_t>(rows.size()),
                                         std::move(arrays));
   return std::make_unique<FixedStream>(std::move(columns), std::move(batch));
-}
-
-QueryStream::QueryStream(Engine::State& engine, Interruption& interruption,
-                         duckdb::QueryResult result, const BoundQuery& query,
-                         std::vector<int64_t> scans)
-    : engine_(engine),
-      interruption_(interruption),
-      result_(std::move(result)),
-      scans_(std::move(scans)) {
-  for (const OutputColumn& column : query.columns) {
-    types_.push_back(column.type);
-    columns_.push_back({column.name, column.type.ToColumn(), column.type.ToString()});
-  }
-  schema_ = SchemaOf(columns_);
-}
-
-QueryStream::~QueryStream() {
-  if (!ended_ && interruption_.status().ok()) {
-    // Its scans may wait for rows that nobody wants any more.
-    interruption_.Raise(Status::Cancelled("the query was given up"));
-    result_ = duckdb::QueryResult(engine_.api);
-    interruption_.Clear();
-  }
-  for (const int64_t scan : scans_) engine_.scans.Remove(scan);
-}
-
-Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::NextOf(int64_t rows_min) {
-  std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders;
-  for (const auto& field : schema_->fields()) {
-    ASSIGN_OR_RAISE(auto builder, arrow::MakeBuilder(field->type()));
-    builders.push_back(std::move(builder));
-  }
-  const duckdb::Api& api = engine_.api;
-  int64_t rows = 0;
-  while (rows < rows_min && !ended_) {
-    RETURN_NOT_OK(interruption_.status());
-    auto fetched = result_.Fetch();
-    // The engine knows only that it was stopped, not why.
-    if (!fetched.ok()) RETURN_NOT_OK(interruption_.status());
-    ASSIGN_OR_RAISE(const duckdb::Owned<duckdb::DataChunk> chunk, std::move(fetched));
-    if (chunk.get() == nullptr) {
-      ended_ = true;
-      break;
-    }
-    const auto count = static_cast<int64_t>(api.data_chunk_get_size(chunk.get()));
-    for (size_t i = 0; i < builders.size(); ++i) {
-      RETURN_NOT_OK(duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk.get(), i),
-                                       count, builders[i].get()));
-    }
-    rows += count;
-  }
-  if (rows == 0) return nullptr;
-  std::vector<std::shared_ptr<arrow::Array>> arrays;
-  for (auto& builder : builders) {
-    ASSIGN_OR_RAISE(auto array, builder->Finish());
-    arrays.push_back(std::move(array));
-  }
-  return arrow::RecordBatch::Make(schema_, rows, std::move(arrays));
 }
 
 // --- running ---
@@ -120,55 +54,18 @@ Result<int64_t> Session::State::EvaluateTime(const std::string& sql) {
   ASSIGN_OR_RAISE(Engine::State * started, Connected());
   BoundQuery query{.sql = "SELECT epoch_ms(" + sql + ") AS t",
                    .columns = {{"t", SqlType::Of(SqlKind::kBigInt), "t"}}};
-  ASSIGN_OR_RAISE(duckdb::QueryResult result,
-                  duckdb::Stream(started->api, connection.get(), query.sql));
-  QueryStream stream(*started, interruption, std::move(result), query, {});
-  ASSIGN_OR_RAISE(const auto batch, stream.Next());
+  ASSIGN_OR_RAISE(const auto stream,
+                  QueryStream::Start(*started, connection.get(), tables, query, {}));
+  ASSIGN_OR_RAISE(const auto batch, stream->Next());
   if (batch == nullptr || batch->column(0)->IsNull(0)) return Status::Invalid("time is NULL");
   return static_cast<const arrow::Int64Array&>(*batch->column(0)).Value(0);
 }
 
-// Views first, all of them, then the first row: a statement reads each table at one point.
 Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder,
                                                            const BoundQuery& query) {
   ASSIGN_OR_RAISE(Engine::State * started, Connected());
   RETURN_NOT_OK(started->Need(binder.decimal_functions()));
-  std::map<TableRef, std::shared_ptr<TableView>> views;
-  std::vector<int64_t> ids;
-  std::vector<std::shared_ptr<ScanBinding>> bindings;
-  for (ScanUse& scan : binder.scans()) {
-    std::shared_ptr<TableView>& view = views[scan.ref];
-    if (view == nullptr) {
-      ASSIGN_OR_RAISE(view, tables.View(scan.ref));
-    }
-    auto binding = std::make_shared<ScanBinding>();
-    binding->view = view;
-    binding->interruption = tables.interruption();
-    for (const SourceColumn& column : scan.source) {
-      const auto& now = view->columns();
-      const auto found = std::ranges::find(now, column.name, &SourceColumn::name);
-      if (found == now.end() ||
-          !SqlType::FromColumn(*found->type).SameShape(SqlType::FromColumn(*column.type))) {
-        return Error(ErrorCode::kInvalidTable,
-                     "table changed while the statement was read, table=", scan.ref.ToString(),
-                     " column=", column.name);
-      }
-      binding->positions.push_back(static_cast<int>(found - now.begin()));
-    }
-    binding->names = scan.internals;
-    binding->types = scan.types;
-    binding->predicates = scan.predicates;
-    ids.push_back(scan.id);
-    bindings.push_back(std::move(binding));
-  }
-  for (size_t i = 0; i < ids.size(); ++i) started->scans.Add(ids[i], std::move(bindings[i]));
-  Result<duckdb::QueryResult> result = duckdb::Stream(started->api, connection.get(), query.sql);
-  if (!result.ok()) {
-    for (const int64_t id : ids) started->scans.Remove(id);
-    return result.status();
-  }
-  return std::make_unique<QueryStream>(*started, interruption, std::move(result).ValueUnsafe(),
-                                       query, std::move(ids));
+  return QueryStream::Start(*started, connection.get(), tables, query, binder.scans());
 }
 
 Result<ResultStreamPtr> Session::State::RunQuery(const ast::Query& query) {

@@ -9,4 +9,15 @@ std::string TableRef::ToString() const {
   return text;
 }
 
+bool IsOvertaken(const Status& status) {
+  switch (CodeOf(status)) {
+    case ErrorCode::kLogOffsetOutOfRange:
+    case ErrorCode::kLakeSnapshotNotExist:
+    case ErrorCode::kPartitionNotExists:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace sluice::sql

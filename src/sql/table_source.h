@@ -53,6 +53,10 @@ struct Predicate {
   std::vector<std::shared_ptr<arrow::Scalar>> values;
 };
 
+/// Whether a scan's error says that the point its view stands for is gone: the log was cut, the
+/// lake snapshot expired, a partition was dropped. A new view may have all rows.
+bool IsOvertaken(const Status& status);
+
 /// A column of a readable table. `hidden`: reached by name only, not part of `*`.
 struct SourceColumn {
   std::string name;
@@ -186,7 +190,7 @@ class TableCatalog {
 
   /// Columns of a table part, without fixing a point to read.
   virtual Result<std::vector<SourceColumn>> Columns(const TableRef& ref) = 0;
-  /// Fix what a statement reads.
+  /// Fix what a statement reads. A point that is gone before its plan is whole is planned anew.
   virtual Result<std::shared_ptr<TableView>> View(const TableRef& ref) = 0;
   virtual Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
                                                       const SinkOptions& options) = 0;

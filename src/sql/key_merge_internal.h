@@ -1,0 +1,63 @@
+#pragma once
+#include <arrow/type_fwd.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sql/fluss_internal.h"
+#include "types/row.h"
+
+namespace sluice::sql {
+
+/// Encodes primary keys, to tell whether two rows are of one key.
+class KeyOf {
+ public:
+  static Result<KeyOf> Make(const types::Schema& schema);
+  /// Errors: kCorruptRecord when a key column is not in the batch.
+  Result<std::vector<std::string>> Encode(const arrow::RecordBatch& batch) const;
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  std::shared_ptr<const types::KeyEncoder> encoder_;
+};
+
+/// The last state of every key that a part of a log touches.
+struct KeyTail {
+  static constexpr size_t kDeleted = SIZE_MAX;
+  struct Place {
+    size_t batch = kDeleted;
+    int64_t row = 0;
+  };
+  std::map<std::string, Place> keys;
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
+
+  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of);
+
+  /// Living rows, runs of neighbours as one slice.
+  Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Rows(
+      const std::vector<std::string>& columns) const;
+};
+
+/// Rows of a base whose keys the log part does not touch, then the log part's own.
+class MergeReader : public BatchReader {
+ public:
+  MergeReader(std::unique_ptr<BatchReader> base, KeyTail tail, KeyOf key_of,
+              std::vector<std::string> columns);
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override;
+
+ private:
+  Status Filter(const std::shared_ptr<arrow::RecordBatch>& batch);
+
+  std::unique_ptr<BatchReader> base_;
+  KeyTail tail_;
+  KeyOf key_of_;
+  std::vector<std::string> columns_;
+  std::vector<std::shared_ptr<arrow::RecordBatch>> ready_;
+  size_t next_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace sluice::sql

@@ -1,0 +1,162 @@
+#include <arrow/api.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "sql/session_internal.h"
+#include "sql/vectors.h"
+
+namespace sluice::sql {
+
+std::shared_ptr<arrow::Schema> SchemaOfResult(const std::vector<ResultColumn>& columns) {
+  arrow::FieldVector fields;
+  for (const ResultColumn& column : columns) {
+    fields.push_back(arrow::field(column.name, column.type->ToArrow(), column.type->nullable()));
+  }
+  return arrow::schema(std::move(fields));
+}
+
+Result<std::unique_ptr<QueryStream>> QueryStream::Start(Engine::State& engine,
+                                                        duckdb::Connection connection,
+                                                        TableCatalog& tables,
+                                                        const BoundQuery& query,
+                                                        std::vector<ScanUse> scans) {
+  std::unique_ptr<QueryStream> stream(
+      new QueryStream(engine, connection, tables, query, std::move(scans)));
+  RETURN_NOT_OK(stream->FixViews());
+  const Status running = stream->Run();
+  if (!running.ok()) RETURN_NOT_OK(stream->StartOver(running));
+  return stream;
+}
+
+QueryStream::QueryStream(Engine::State& engine, duckdb::Connection connection, TableCatalog& tables,
+                         const BoundQuery& query, std::vector<ScanUse> scans)
+    : engine_(engine),
+      connection_(connection),
+      tables_(tables),
+      interruption_(*tables.interruption()),
+      sql_(query.sql),
+      scans_(std::move(scans)),
+      result_(engine.api) {
+  for (const OutputColumn& column : query.columns) {
+    types_.push_back(column.type);
+    columns_.push_back({column.name, column.type.ToColumn(), column.type.ToString()});
+  }
+  schema_ = SchemaOfResult(columns_);
+}
+
+QueryStream::~QueryStream() { GiveUp(); }
+
+void QueryStream::GiveUp() {
+  if (!ended_ && interruption_.status().ok()) {
+    // Its scans may wait for rows that nobody wants any more.
+    interruption_.Raise(Status::Cancelled("the query was given up"));
+    result_ = duckdb::QueryResult(engine_.api);
+    interruption_.Clear();
+  }
+  for (const ScanUse& scan : scans_) engine_.scans.Remove(scan.id);
+}
+
+// Views first, all of them, then the first row: a statement reads each table at one point.
+Status QueryStream::FixViews() {
+  std::map<TableRef, std::shared_ptr<TableView>> views;
+  std::vector<std::shared_ptr<ScanBinding>> bindings;
+  for (const ScanUse& scan : scans_) {
+    std::shared_ptr<TableView>& view = views[scan.ref];
+    if (view == nullptr) {
+      ASSIGN_OR_RAISE(view, tables_.View(scan.ref));
+    }
+    auto binding = std::make_shared<ScanBinding>();
+    binding->view = view;
+    binding->interruption = tables_.interruption();
+    for (const SourceColumn& column : scan.source) {
+      const auto& now = view->columns();
+      const auto found = std::ranges::find(now, column.name, &SourceColumn::name);
+      if (found == now.end() ||
+          !SqlType::FromColumn(*found->type).SameShape(SqlType::FromColumn(*column.type))) {
+        return Error(ErrorCode::kInvalidTable,
+                     "table changed while the statement was read, table=", scan.ref.ToString(),
+                     " column=", column.name);
+      }
+      binding->positions.push_back(static_cast<int>(found - now.begin()));
+    }
+    binding->names = scan.internals;
+    binding->types = scan.types;
+    binding->predicates = scan.predicates;
+    bindings.push_back(std::move(binding));
+  }
+  for (size_t i = 0; i < scans_.size(); ++i)
+    engine_.scans.Add(scans_[i].id, std::move(bindings[i]));
+  return Status::OK();
+}
+
+Status QueryStream::Run() {
+  ++starts_;
+  ASSIGN_OR_RAISE(result_, duckdb::Stream(engine_.api, connection_, sql_));
+  ended_ = false;
+  return Status::OK();
+}
+
+// OK: the query runs again, from its first row.
+Status QueryStream::StartOver(Status why) {
+  while (IsOvertaken(why)) {
+    RETURN_NOT_OK(interruption_.status());
+    if (given_out_)
+      return why.WithMessage(why.message(), ", and rows have been given out: run the query again");
+    if (starts_ == kStartsMax)
+      return why.WithMessage(why.message(), ", also when planned anew, plans=", starts_);
+    LogInfo("query is planned anew, what it reads is gone reason={}", why.message());
+    GiveUp();
+    ended_ = true;
+    RETURN_NOT_OK(FixViews());
+    why = Run();
+  }
+  return why;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::NextOf(int64_t rows_min) {
+  while (true) {
+    auto batch = Gather(rows_min);
+    if (batch.ok()) {
+      given_out_ = true;
+      return batch;
+    }
+    RETURN_NOT_OK(StartOver(batch.status()));
+  }
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::Gather(int64_t rows_min) {
+  std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders;
+  for (const auto& field : schema_->fields()) {
+    ASSIGN_OR_RAISE(auto builder, arrow::MakeBuilder(field->type()));
+    builders.push_back(std::move(builder));
+  }
+  const duckdb::Api& api = engine_.api;
+  int64_t rows = 0;
+  while (rows < rows_min && !ended_) {
+    RETURN_NOT_OK(interruption_.status());
+    auto fetched = result_.Fetch();
+    // The engine knows only that it was stopped, not why.
+    if (!fetched.ok()) RETURN_NOT_OK(interruption_.status());
+    ASSIGN_OR_RAISE(const duckdb::Owned<duckdb::DataChunk> chunk, std::move(fetched));
+    if (chunk.get() == nullptr) {
+      ended_ = true;
+      break;
+    }
+    const auto count = static_cast<int64_t>(api.data_chunk_get_size(chunk.get()));
+    for (size_t i = 0; i < builders.size(); ++i) {
+      RETURN_NOT_OK(duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk.get(), i),
+                                       count, builders[i].get()));
+    }
+    rows += count;
+  }
+  if (rows == 0) return nullptr;
+  std::vector<std::shared_ptr<arrow::Array>> arrays;
+  for (auto& builder : builders) {
+    ASSIGN_OR_RAISE(auto array, builder->Finish());
+    arrays.push_back(std::move(array));
+  }
+  return arrow::RecordBatch::Make(schema_, rows, std::move(arrays));
+}
+
+}  // namespace sluice::sql
