@@ -10,14 +10,14 @@ namespace {
 /// What becomes of the point that a view stands for while it is read.
 struct Fate {
   int views_lost_max = 0;       ///< So many views, from the first on, lose their point.
-  int64_t batches_before = 0;   ///< After so many batches of a scan,
+  int64_t rows_before = 0;      ///< After so many rows of a scan,
   Status error;                 ///< with this error;
   std::function<void()> event;  ///< and this happens then.
   int views_taken = 0;
   int views_lost = 0;
 };
 
-/// A view of tables in memory, in batches of one row, whose point may be lost under the read.
+/// A view of tables in memory whose point may be lost under the read.
 class FatedView : public TableView {
  public:
   FatedView(std::shared_ptr<TableView> whole, Fate* fate)
@@ -39,7 +39,7 @@ class FatedView : public TableView {
   struct Reader : BatchReader {
     Reader(std::unique_ptr<BatchReader> r, Fate* f) : rows(std::move(r)), fate(f) {}
     Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
-      if (fate != nullptr && given == fate->batches_before) {
+      if (fate != nullptr && given == fate->rows_before) {
         ++fate->views_lost;
         if (fate->event) fate->event();
         return fate->error;
@@ -48,10 +48,11 @@ class FatedView : public TableView {
         ASSIGN_OR_RAISE(left, rows->Next());
         if (left == nullptr) return nullptr;
       }
-      const auto one = left->Slice(0, 1);
-      left = left->Slice(1);
-      ++given;
-      return one;
+      const int64_t count = fate == nullptr ? left->num_rows() : fate->rows_before - given;
+      const auto some = left->Slice(0, count);
+      left = left->Slice(some->num_rows());
+      given += some->num_rows();
+      return some;
     }
     std::unique_ptr<BatchReader> rows;
     Fate* fate;
@@ -95,14 +96,13 @@ class OvertakenTest : public testing::Test {
 
   void Must(std::string_view sql) { ASSERT_OK(Run(session_, sql).status()); }
 
-  // Rows wider in sum than what the engine makes ahead of a fetch.
-  void FillWithWideRows() {
+  // More rows than the engine makes ahead of a fetch.
+  void FillWithManyRows() {
     std::string values = "(0)";
     for (int k = 1; k < 5000; ++k) values += ", (" + std::to_string(k) + ")";
     Must("CREATE TABLE seed (k INT)");
     Must("INSERT INTO seed VALUES " + values);
-    for (int copy = 0; copy < 4; ++copy)
-      Must("INSERT INTO t SELECT k, REPEAT('x', 1000) FROM seed");
+    for (int copy = 0; copy < 40; ++copy) Must("INSERT INTO t SELECT k, 'x' FROM seed");
   }
 
   static Result<std::vector<std::string>> Run(Session& session, std::string_view sql) {
@@ -146,7 +146,7 @@ class OvertakenTest : public testing::Test {
 
 TEST_F(OvertakenTest, AQueryWhosePointIsGoneReadsANewOneWhole) {
   for (const Status& error : {LogCut(), SnapshotGone()}) {
-    catalog_.fate = {.views_lost_max = 2, .batches_before = 2, .error = error};
+    catalog_.fate = {.views_lost_max = 2, .rows_before = 2, .error = error};
     ASSERT_OK_AND_ASSIGN(const auto rows, Run("SELECT COUNT(*) AS n, SUM(k) AS s FROM t"));
     EXPECT_EQ(rows, std::vector<std::string>{R"({"n":3,"s":6})"}) << error;
     EXPECT_EQ(catalog_.fate.views_taken, 3);
@@ -157,7 +157,7 @@ TEST_F(OvertakenTest, AQueryWhosePointIsGoneReadsANewOneWhole) {
 // The second plan has the rows of its own point, and nothing of the first one twice.
 TEST_F(OvertakenTest, ANewPlanSeesWhatCameMeanwhile) {
   catalog_.fate = {.views_lost_max = 1,
-                   .batches_before = 2,
+                   .rows_before = 2,
                    .error = LogCut(),
                    .event = Meanwhile("INSERT INTO t VALUES (4, 'd')")};
   ASSERT_OK_AND_ASSIGN(const auto rows, Run("SELECT k FROM t ORDER BY k"));
@@ -168,7 +168,7 @@ TEST_F(OvertakenTest, ANewPlanSeesWhatCameMeanwhile) {
 // Both scans of a join must stand for one point, also after it moved.
 TEST_F(OvertakenTest, AllScansOfAStatementMoveTogether) {
   catalog_.fate = {.views_lost_max = 1,
-                   .batches_before = 3,
+                   .rows_before = 3,
                    .error = SnapshotGone(),
                    .event = Meanwhile("INSERT INTO t VALUES (4, 'd')")};
   ASSERT_OK_AND_ASSIGN(const auto rows, Run("SELECT COUNT(*) AS n FROM t a JOIN t b ON a.k = b.k"));
@@ -187,8 +187,8 @@ TEST_F(OvertakenTest, TriesAreBoundedAndTheErrorNamesThePlace) {
 
 // A client that has rows of one point must not get rows of another behind them.
 TEST_F(OvertakenTest, NothingIsPlannedAnewBehindRowsThatWereGivenOut) {
-  FillWithWideRows();
-  catalog_.fate = {.views_lost_max = 1, .batches_before = 19990, .error = LogCut()};
+  FillWithManyRows();
+  catalog_.fate = {.views_lost_max = 1, .rows_before = 190000, .error = LogCut()};
   ASSERT_OK_AND_ASSIGN(const auto stream, session_.Execute("SELECT * FROM t"));
   int64_t rows = 0;
   Status ended;
@@ -206,13 +206,13 @@ TEST_F(OvertakenTest, NothingIsPlannedAnewBehindRowsThatWereGivenOut) {
 }
 
 TEST_F(OvertakenTest, AnInsertIsPlannedAnewUntilItWrote) {
-  catalog_.fate = {.views_lost_max = 1, .batches_before = 2, .error = LogCut()};
+  catalog_.fate = {.views_lost_max = 1, .rows_before = 2, .error = LogCut()};
   Must("INSERT INTO copy SELECT * FROM t");
   ASSERT_OK_AND_ASSIGN(const auto copied, Run("SELECT COUNT(*) AS n, SUM(k) AS s FROM copy"));
   EXPECT_EQ(copied, std::vector<std::string>{R"({"n":3,"s":6})"});
 
-  FillWithWideRows();
-  catalog_.fate = {.views_lost_max = 1, .batches_before = 19990, .error = LogCut()};
+  FillWithManyRows();
+  catalog_.fate = {.views_lost_max = 1, .rows_before = 190000, .error = LogCut()};
   EXPECT_CODE(ErrorCode::kLogOffsetOutOfRange, Run("INSERT INTO copy SELECT * FROM t"));
   EXPECT_EQ(catalog_.fate.views_taken, 1);
 }
