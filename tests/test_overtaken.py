@@ -44,15 +44,6 @@ def check_prefix(count, total):
     assert total == count * (count - 1) // 2, f"{count} rows are not the first ones, sum {total}"
 
 
-def is_cut(client, table_id):
-    try:
-        client.fetch(table_id, 0, 0)
-        return False
-    except wire.WireError as error:
-        assert error.code == wire.LOG_OFFSET_OUT_OF_RANGE
-        return True
-
-
 def test_queries_stay_exact_while_the_log_is_cut(make_server):
     print(f"SLUICE_TEST_SEED={SEED}")
     server = make_server(log__segment__file_size="8kb", log__retention__check_interval="50ms").start()
@@ -93,10 +84,11 @@ def test_queries_stay_exact_while_the_log_is_cut(make_server):
             assert count == acknowledged
             check_prefix(count, total)
             workload.check_keys_by_sql(server, "keys", key_writer.state)
-        client = server.client()
-        assert is_cut(client, rows_id) and is_cut(client, keys_id), "retention has cut nothing: the test shows nothing"
     finally:
         for writer in (log_writer, key_writer):
             writer.end()
     with open(server.log_path, errors="replace") as log:
-        print("reads planned anew:", sum("planned anew" in line for line in log))
+        lines = log.readlines()
+    for table_id in (rows_id, keys_id):
+        assert any("deleted expired log segments" in line and f"table_id={table_id} " in line for line in lines)
+    print("reads planned anew:", sum("planned anew" in line for line in lines))

@@ -102,8 +102,11 @@ class LogTail {
  private:
   LogTail() = default;
   Status Explained(const Status& error) const;
+  Status CheckNotCut(int64_t position) const;
   io::Loop* loop_ = nullptr;
   std::shared_ptr<Interruption> interruption_;
+  client::ClusterPtr cluster_;
+  types::TablePath path_;
   std::shared_ptr<client::LogScanner> scanner_;  // Lives and dies on the loop.
   types::BucketId bucket_;
   int64_t from_ = 0;

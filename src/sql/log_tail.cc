@@ -6,9 +6,9 @@ namespace sluice::sql {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPollTimeout{1000};
+constexpr std::chrono::milliseconds kPollTimeout{250};
 constexpr int kEmptyPollsMax =
-    120;  // Two minutes without a row below the high watermark: something is wrong.
+    480;  // Two minutes without a row below the high watermark: something is wrong.
 
 io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
     io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket,
@@ -36,6 +36,18 @@ io::Task<Result<Polled>> PollOnce(std::shared_ptr<client::LogScanner> scanner,
   co_return Polled{std::move(batches).ValueUnsafe(), scanner->Position(bucket)};
 }
 
+io::Task<Result<int64_t>> StartOf(io::Loop& loop, client::ClusterPtr cluster, types::TablePath path,
+                                  types::BucketId bucket) {
+  client::Admin admin(cluster);
+  std::vector<int32_t> buckets{bucket.bucket};
+  const auto starts =
+      co_await admin.ListOffsets(loop, path, bucket.table_id, bucket.partition_id,
+                                 std::move(buckets), client::OffsetType::kEarliest, -1);
+  if (!starts.ok()) co_return starts.status();
+  const auto start = starts->find(bucket.bucket);
+  co_return start == starts->end() ? 0 : start->second;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const UnionPart& part,
@@ -44,6 +56,8 @@ Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const Unio
   std::unique_ptr<LogTail> tail(new LogTail);
   tail->loop_ = read.loop;
   tail->interruption_ = read.interruption;
+  tail->cluster_ = read.cluster;
+  tail->path_ = read.table.path;
   tail->bucket_ = read.IdOf(part.bucket);
   tail->from_ = part.log_from;
   tail->to_ = part.log_to;
@@ -61,6 +75,17 @@ Status LogTail::Explained(const Status& error) const {
   if (CodeOf(error) != ErrorCode::kLogOffsetOutOfRange) return error;
   return error.WithMessage("log was cut before it was read, reason: ", error.message(),
                            " from=", from_, " to=", to_);
+}
+
+// To a fetch below the log's start a server says nothing when the rows are in the lake: whoever
+// reads on from the lake's offset will be right. We read what the plan's snapshot lacks.
+Status LogTail::CheckNotCut(int64_t position) const {
+  if (position < 0 || position >= to_) return Status::OK();
+  ASSIGN_OR_RAISE(const int64_t start,
+                  interruption_->Wait(*loop_, StartOf(*loop_, cluster_, path_, bucket_)));
+  if (start <= position) return Status::OK();
+  return Error(ErrorCode::kLogOffsetOutOfRange, "log was cut before it was read, table=", path_,
+               " ", bucket_, " offset=", position, " start=", start, " from=", from_, " to=", to_);
 }
 
 Result<LogTail::Rows> LogTail::Next() {
@@ -83,6 +108,7 @@ Result<LogTail::Rows> LogTail::Next() {
     if (!answer.ok()) return Explained(answer.status());
     Polled polled = std::move(answer).ValueUnsafe();
     empty = polled.batches.empty() ? empty + 1 : 0;
+    if (empty > 0 && polled.position) RETURN_NOT_OK(CheckNotCut(*polled.position));
     waiting_ = std::move(polled.batches);
     if (polled.position && *polled.position >= to_) scanner_.reset();
   }
