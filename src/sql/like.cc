@@ -1,5 +1,6 @@
 #include "sql/like.h"
 
+#include <span>
 #include <vector>
 
 namespace sluice::sql {
@@ -19,9 +20,8 @@ struct LikeStep {
   std::string_view character;  // kText.
 };
 
+// With an empty `escape` every % and _ is a wildcard.
 Result<std::vector<LikeStep>> LikeSteps(std::string_view pattern, std::string_view escape) {
-  if (escape.empty() || CharacterBytes(escape) != escape.size())
-    return Status::ExecutionError("ESCAPE needs one character, escape='", escape, "'");
   std::vector<LikeStep> steps;
   for (std::string_view rest = pattern; !rest.empty();) {
     const std::string_view character = rest.substr(0, CharacterBytes(rest));
@@ -45,14 +45,12 @@ Result<std::vector<LikeStep>> LikeSteps(std::string_view pattern, std::string_vi
   return steps;
 }
 
-}  // namespace
-
-Status CheckLikePattern(std::string_view pattern, std::string_view escape) {
-  return LikeSteps(pattern, escape).status();
+Status CheckEscape(std::string_view escape) {
+  if (!escape.empty() && CharacterBytes(escape) == escape.size()) return Status::OK();
+  return Status::ExecutionError("ESCAPE needs one character, escape='", escape, "'");
 }
 
-Result<bool> MatchesLike(std::string_view text, std::string_view pattern, std::string_view escape) {
-  ASSIGN_OR_RAISE(const std::vector<LikeStep> steps, LikeSteps(pattern, escape));
+bool Fits(std::string_view text, std::span<const LikeStep> steps) {
   size_t step = 0;
   size_t at = 0;
   // Where to go on when what follows the last % does not fit: one character further.
@@ -77,6 +75,23 @@ Result<bool> MatchesLike(std::string_view text, std::string_view pattern, std::s
   }
   while (step < steps.size() && steps[step].kind == LikeStep::Kind::kAnyText) ++step;
   return step == steps.size();
+}
+
+}  // namespace
+
+Status CheckLikePattern(std::string_view pattern, std::string_view escape) {
+  RETURN_NOT_OK(CheckEscape(escape));
+  return LikeSteps(pattern, escape).status();
+}
+
+Result<bool> MatchesLike(std::string_view text, std::string_view pattern, std::string_view escape) {
+  RETURN_NOT_OK(CheckEscape(escape));
+  ASSIGN_OR_RAISE(const std::vector<LikeStep> steps, LikeSteps(pattern, escape));
+  return Fits(text, steps);
+}
+
+bool MatchesLike(std::string_view text, std::string_view pattern) {
+  return Fits(text, *LikeSteps(pattern, {}));
 }
 
 }  // namespace sluice::sql

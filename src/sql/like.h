@@ -12,4 +12,7 @@ Status CheckLikePattern(std::string_view pattern, std::string_view escape);
 /// Errors: those of CheckLikePattern.
 Result<bool> MatchesLike(std::string_view text, std::string_view pattern, std::string_view escape);
 
+/// The same without an escape.
+bool MatchesLike(std::string_view text, std::string_view pattern);
+
 }  // namespace sluice::sql

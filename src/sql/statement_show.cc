@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sql/like.h"
 #include "sql/session_internal.h"
 
 namespace sluice::sql {
@@ -7,19 +8,6 @@ namespace sluice::sql {
 namespace {
 
 using Row = std::vector<std::optional<std::string>>;
-
-// SQL LIKE over bytes; % and _ only.
-bool MatchesLike(std::string_view text, std::string_view pattern) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() == '%') {
-    for (size_t skip = 0; skip <= text.size(); ++skip) {
-      if (MatchesLike(text.substr(skip), pattern.substr(1))) return true;
-    }
-    return false;
-  }
-  return !text.empty() && (pattern.front() == '_' || pattern.front() == text.front()) &&
-         MatchesLike(text.substr(1), pattern.substr(1));
-}
 
 Result<ResultStreamPtr> NameRows(const ast::Show& show, const std::string& title,
                                  std::vector<std::string> names) {
