@@ -86,7 +86,8 @@ Status Log::Close() {
   const bool never_used = end_offset_ == 0 && truncations_ == 0;
   const bool checkpointed = dirty_.empty() && recovery_point_ == end_offset_ &&
                             !snapshots_.empty() && snapshots_.back() == end_offset_;
-  if (!broken_ && (never_used || checkpointed)) return Status::OK();
+  const bool nothing_to_sync = dirty_folders_.empty() && (never_used || checkpointed);
+  if (!broken_ && nothing_to_sync) return Status::OK();
   return Flush(FlushKind::kCheckpoint);
 }
 
