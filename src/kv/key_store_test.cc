@@ -1,11 +1,9 @@
 #include "kv/key_store.h"
 
 #include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
-
-#include <atomic>
 
 #include "kv/tablet_fixture.h"
+#include "rocks/disk_that_fills_testing.h"
 
 namespace sluice::kv {
 namespace {
@@ -188,49 +186,12 @@ TEST(RocksKeyStoreTest, DamagedCloseMarkFallsBackToTheStore) {
   EXPECT_EQ(*(*stores->Open(folder))->applied(), (Applied{7, 1}));
 }
 
-/// RocksDB's files on a disk that the test fills: writes fail then, half written.
-class DiskThatFills : public rocksdb::FileSystemWrapper {
- public:
-  static const char* kClassName() { return "DiskThatFills"; }
-  const char* Name() const override { return kClassName(); }
-  DiskThatFills() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
-                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
-                                    rocksdb::IODebugContext* context) override {
-    std::unique_ptr<rocksdb::FSWritableFile> real;
-    const rocksdb::IOStatus opened = target()->NewWritableFile(path, options, &real, context);
-    if (opened.ok()) *file = std::make_unique<File>(std::move(real), this);
-    return opened;
-  }
-  std::atomic<bool> full{false};
-
- private:
-  class File : public rocksdb::FSWritableFileOwnerWrapper {
-   public:
-    File(std::unique_ptr<rocksdb::FSWritableFile> real, const DiskThatFills* disk)
-        : FSWritableFileOwnerWrapper(std::move(real)), disk_(disk) {}
-    rocksdb::IOStatus Append(const rocksdb::Slice& bytes, const rocksdb::IOOptions& options,
-                             rocksdb::IODebugContext* context) override {
-      if (!disk_->full) return target()->Append(bytes, options, context);
-      static_cast<void>(target()->Append({bytes.data(), bytes.size() / 2}, options, context));
-      return rocksdb::IOStatus::NoSpace("disk is full");
-    }
-    using FSWritableFileOwnerWrapper::Append;
-
-   private:
-    const DiskThatFills* const disk_;
-  };
-};
-
 class FullDiskTest : public testing::Test {
  protected:
-  FullDiskTest()
-      : env_(rocksdb::NewCompositeEnv(disk_)),
-        stores_(MakeRocksStores(io::LocalFileSystem(), {.env = env_.get()})) {}
+  FullDiskTest() : stores_(MakeRocksStores(io::LocalFileSystem(), {.env = disk_.env.get()})) {}
 
   TempDir dir_;
-  std::shared_ptr<DiskThatFills> disk_ = std::make_shared<DiskThatFills>();
-  std::unique_ptr<rocksdb::Env> env_;
+  rocks::DiskThatFills disk_;
   std::unique_ptr<KeyStores> stores_;
 };
 
@@ -240,11 +201,11 @@ TEST_F(FullDiskTest, TakesWritesAgainWhenThereIsRoom) {
   const std::vector<KeyStore::Change> first{{"a", "1"}};
   const std::vector<KeyStore::Change> second{{"a", "2"}, {"b", "2"}};
   ASSERT_OK(store->Write(first, {1, 1}));
-  disk_->full = true;
+  disk_.full = true;
   for (int i = 0; i < 3; ++i) EXPECT_CODE(ErrorCode::kKvStorage, store->Write(second, {2, 2}));
   const std::vector<std::string_view> absent{"c"};
   EXPECT_OK(store->Get(absent));  // Reads go on.
-  disk_->full = false;
+  disk_.full = false;
   ASSERT_OK(store->Write(second, {2, 2}));
   ASSERT_OK(store->Close());
   ASSERT_OK_AND_ASSIGN(store, stores_->Open(folder));
@@ -258,9 +219,9 @@ TEST_F(FullDiskTest, WaitsForItsReadersBeforeItOpensAgain) {
   const std::vector<KeyStore::Change> changes{{"a", "1"}};
   ASSERT_OK(store->Write(changes, {1, 1}));
   ASSERT_OK_AND_ASSIGN(auto cursor, store->NewCursor(KeyStore::CursorUse::kWhole));
-  disk_->full = true;
+  disk_.full = true;
   EXPECT_CODE(ErrorCode::kKvStorage, store->Write(changes, {2, 1}));
-  disk_->full = false;
+  disk_.full = false;
   EXPECT_CODE(ErrorCode::kKvStorage, store->Write(changes, {2, 1}));
   cursor->Seek("");
   EXPECT_TRUE(cursor->valid());

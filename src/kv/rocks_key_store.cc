@@ -2,7 +2,6 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
@@ -14,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "kv/key_store.h"
+#include "rocks/full_disk.h"
 
 namespace sluice::kv {
 namespace {
@@ -58,23 +58,6 @@ Result<Applied> ParseApplied(std::string_view bytes) {
 // What a flush must leave free on the device: RocksDB writes its manifest beside the keys.
 constexpr uint64_t kReservedBytes = 4 << 20;
 
-// RocksDB's own log file stops the process when the disk is full: a second line after one that
-// could not be written meets an assertion. What goes wrong reaches us as a Status.
-class NoLog : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
-
-// RocksDB's own recovery from a full disk can wait for ever, so a failed store is opened again.
-class NoRecovery : public rocksdb::EventListener {
- public:
-  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
-                            bool* auto_recovery) override {
-    *auto_recovery = false;
-  }
-};
-
 rocksdb::Options DbOptions(const RocksOptions& options,
                            const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
@@ -103,9 +86,7 @@ rocksdb::Options DbOptions(const RocksOptions& options,
   db.skip_stats_update_on_db_open = true;
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
-  db.info_log = std::make_shared<NoLog>();
-  db.listeners.push_back(std::make_shared<NoRecovery>());
-  db.max_bgerror_resume_count = 0;
+  rocks::FailWithoutAborting(&db);
   db.avoid_flush_during_shutdown = true;  // Every Write flushes; what failed comes again.
   if (options.env != nullptr) db.env = options.env;
   db.max_manifest_file_size = 4 << 20;

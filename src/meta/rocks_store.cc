@@ -3,7 +3,6 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
@@ -14,6 +13,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "meta/node_tree_internal.h"
+#include "rocks/full_disk.h"
 
 namespace sluice::meta {
 
@@ -30,32 +30,13 @@ Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
                " cause=", status.ToString());
 }
 
-// RocksDB's own log file stops the process when the disk is full: a second line after one that
-// could not be written meets an assertion. What goes wrong reaches us as a Status.
-class NoLog : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-  void Logv(const char*, va_list) override {}
-};
-
-// RocksDB's own recovery from a full disk can wait for ever, so a failed store is opened again.
-class NoRecovery : public rocksdb::EventListener {
- public:
-  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
-                            bool* auto_recovery) override {
-    *auto_recovery = false;
-  }
-};
-
 rocksdb::Options StoreOptions(rocksdb::Env* env) {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.write_buffer_size = kWriteBufferBytes;
   options.max_open_files = 64;
   options.max_background_jobs = 1;
-  options.info_log = std::make_shared<NoLog>();
-  options.listeners.push_back(std::make_shared<NoRecovery>());
-  options.max_bgerror_resume_count = 0;
+  rocks::FailWithoutAborting(&options);
   if (env != nullptr) options.env = env;
   // A torn last record was never acknowledged; damage before it is refused.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;

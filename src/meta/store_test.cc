@@ -1,9 +1,7 @@
 #include "meta/store.h"
 
 #include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 
-#include <atomic>
 #include <csignal>
 #include <cstdlib>
 
@@ -11,6 +9,7 @@
 #include "base/testing.h"
 #include "meta/memory_store.h"
 #include "meta/rocks_store.h"
+#include "rocks/disk_that_fills_testing.h"
 
 namespace sluice::meta {
 namespace {
@@ -180,54 +179,19 @@ TEST(RocksStoreDeathTest, WhatWasAppliedOutlivesAKill) {
   EXPECT_EQ(names.size(), static_cast<size_t>(kApplied));
 }
 
-/// RocksDB's files on a disk that the test fills: writes fail then, half written.
-class DiskThatFills : public rocksdb::FileSystemWrapper {
- public:
-  static const char* kClassName() { return "DiskThatFills"; }
-  const char* Name() const override { return kClassName(); }
-  DiskThatFills() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
-                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
-                                    rocksdb::IODebugContext* context) override {
-    std::unique_ptr<rocksdb::FSWritableFile> real;
-    const rocksdb::IOStatus opened = target()->NewWritableFile(path, options, &real, context);
-    if (opened.ok()) *file = std::make_unique<File>(std::move(real), this);
-    return opened;
-  }
-  std::atomic<bool> full{false};
-
- private:
-  class File : public rocksdb::FSWritableFileOwnerWrapper {
-   public:
-    File(std::unique_ptr<rocksdb::FSWritableFile> real, const DiskThatFills* disk)
-        : FSWritableFileOwnerWrapper(std::move(real)), disk_(disk) {}
-    rocksdb::IOStatus Append(const rocksdb::Slice& bytes, const rocksdb::IOOptions& options,
-                             rocksdb::IODebugContext* context) override {
-      if (!disk_->full) return target()->Append(bytes, options, context);
-      static_cast<void>(target()->Append({bytes.data(), bytes.size() / 2}, options, context));
-      return rocksdb::IOStatus::NoSpace("disk is full");
-    }
-    using FSWritableFileOwnerWrapper::Append;
-
-   private:
-    const DiskThatFills* const disk_;
-  };
-};
-
 TEST(RocksStoreTest, TakesChangesAgainWhenAFullDiskHasRoom) {
   const TempDir folder;
-  const auto disk = std::make_shared<DiskThatFills>();
-  const auto env = rocksdb::NewCompositeEnv(disk);
-  ASSERT_OK_AND_ASSIGN(auto store, OpenRocksMetaStore(folder.path(), env.get()));
+  rocks::DiskThatFills disk;
+  ASSERT_OK_AND_ASSIGN(auto store, OpenRocksMetaStore(folder.path(), disk.env.get()));
   ASSERT_OK(store->Apply({MetaStore::Create("/a", "before")}));
-  disk->full = true;
+  disk.full = true;
   for (int i = 0; i < 3; ++i) {
     EXPECT_CODE(ErrorCode::kStorage, store->Apply({MetaStore::Set("/a", "while full")}));
     EXPECT_CODE(ErrorCode::kStorage, store->Apply({MetaStore::Create("/b", "while full")}));
   }
   ASSERT_OK_AND_ASSIGN(auto node, store->Get("/a"));
   EXPECT_EQ(node->value, "before");
-  disk->full = false;
+  disk.full = false;
   ASSERT_OK(store->Apply({MetaStore::Create("/c", "after")}));
   store.reset();
   ASSERT_OK_AND_ASSIGN(store, OpenRocksMetaStore(folder.path()));
