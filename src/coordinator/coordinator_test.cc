@@ -290,6 +290,21 @@ TEST_F(CoordinatorTest, PartitionsByHand) {
   EXPECT_EQ(h_.tablet->files.size(), 2u);
 }
 
+TEST_F(CoordinatorTest, ANewPartitionIsNewsOfNothingElse) {
+  ASSERT_OK(h_.CreateTable(kPath, PartitionedTable()));
+  const int tables = h_.tablet->table_news;
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_OK(h_.CreatePartition(kPath, {{"name", "p" + std::to_string(i)}}));
+    const size_t calls = h_.tablet->calls.size();
+    EXPECT_EQ(h_.tablet->partition_news, i + 1);
+    ASSERT_OK(h_.DropPartition(kPath, {{"name", "p" + std::to_string(i)}}));
+    EXPECT_EQ(h_.tablet->calls.size(), calls + 1);
+    ASSERT_OK(h_.CreatePartition(kPath, {{"name", "p" + std::to_string(i)}}));
+    h_.tablet->partition_news = i + 1;
+  }
+  EXPECT_EQ(h_.tablet->table_news, tables);
+}
+
 TEST_F(CoordinatorTest, AKeyedPartitionIsNotMadeOverRowsOfTheLake) {
   types::TableDescriptor keyed = InLake(PartitionedTable());
   keyed.schema.primary_key = {"id", "name"};

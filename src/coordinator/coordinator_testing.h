@@ -210,6 +210,8 @@ class FakeTablet : public io::Transport {
   std::map<types::BucketId, int64_t> lake_offsets;
   std::map<types::BucketId, int64_t> log_ends;
   int32_t coordinator_epoch = 0;
+  int table_news = 0;  ///< Tables and partitions in all UPDATE_METADATA.
+  int partition_news = 0;
   bool reachable = true;
   std::chrono::milliseconds delay{0};  ///< Of every answer.
 
@@ -223,6 +225,8 @@ class FakeTablet : public io::Transport {
   Result<std::string> UpdateMetadata(const std::string& body) {
     ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::UpdateMetadataRequest>(body));
     coordinator_epoch = request.coordinator_epoch();
+    table_news += request.table_metadata_size();
+    partition_news += request.partition_metadata_size();
     for (const auto& table : request.table_metadata()) {
       ASSIGN_OR_RAISE(tables[table.table_id()],
                       types::TableDescriptor::FromJson(table.table_json()));

@@ -63,11 +63,15 @@ void AddTable(const meta::TableState& table, wire::UpdateMetadataRequest* out) {
 std::vector<PlacedBucket> BucketsOf(const meta::TableState& table,
                                     const meta::PartitionState* partition) {
   std::vector<PlacedBucket> buckets;
-  table.ForEachBucket([&](const types::BucketId& id, const meta::PartitionState* of,
-                          const meta::BucketState& state) {
-    if (partition != nullptr && id.partition_id != partition->info.partition_id) return;
+  const auto add = [&](const types::BucketId& id, const meta::PartitionState* of,
+                       const meta::BucketState& state) {
     buckets.push_back({table.info.path, of == nullptr ? "" : of->info.Name(), id, state});
-  });
+  };
+  if (partition == nullptr) {
+    table.ForEachBucket(add);
+  } else {
+    table.ForEachBucketOf(*partition, add);
+  }
   return buckets;
 }
 
@@ -89,12 +93,14 @@ io::Call UpdateMetadataCall(int32_t coordinator_epoch, const CoordinatorAddress&
     tablet->set_listeners(server.listeners);
   }
   for (const meta::TablePtr& table : tables) {
-    AddTable(*table, &request);
-    for (const auto& [name, each] : table->partitions) {
-      if (partition == nullptr || partition->info.partition_id == each->info.partition_id) {
-        AddPartition(table->info.table_id, *each, &request);
-      }
+    // A new partition changes nothing of what a server knows of its table.
+    if (partition != nullptr) {
+      AddPartition(table->info.table_id, *partition, &request);
+      continue;
     }
+    AddTable(*table, &request);
+    for (const auto& [name, each] : table->partitions)
+      AddPartition(table->info.table_id, *each, &request);
   }
   request.set_coordinator_epoch(coordinator_epoch);
   return MakeCall(wire::ApiKey::kUpdateMetadata, request);

@@ -23,7 +23,7 @@ std::vector<PlacedBucket> BucketsOf(const meta::TableState& table,
                                     const meta::PartitionState* partition = nullptr);
 
 // The calls (reference 3.11), ready to send.
-/// Servers, and the tables named with all their partitions, or with `partition` alone.
+/// Servers, and the tables named with all their partitions, or `partition` alone.
 io::Call UpdateMetadataCall(int32_t coordinator_epoch, const CoordinatorAddress& coordinator,
                             const std::vector<TabletServer>& servers,
                             const std::vector<meta::TablePtr>& tables,

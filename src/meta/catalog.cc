@@ -77,7 +77,7 @@ Status Catalog::CreateDatabase(const std::string& name,
   database->descriptor = descriptor;
   database->created_ms = database->modified_ms = clock_.NowMs();
   Ops ops = {MetaStore::Create(nodes::Database(name), nodes::WriteDatabase(*database))};
-  next.databases[name] = std::move(database);
+  next.databases.Set(name, std::move(database));
   return Commit(std::move(ops), std::move(next));
 }
 
@@ -89,7 +89,7 @@ Status Catalog::AlterDatabase(const std::string& name,
   database->descriptor = descriptor;
   database->modified_ms = clock_.NowMs();
   Ops ops = {MetaStore::Set(nodes::Database(name), nodes::WriteDatabase(*database))};
-  next.databases[name] = std::move(database);
+  next.databases.Set(name, std::move(database));
   return Commit(std::move(ops), std::move(next));
 }
 
@@ -102,18 +102,18 @@ void ForgetTable(const TableState& table, CatalogState* next, Ops* ops) {
   ops->push_back(MetaStore::DeleteTree(nodes::LakeOffsets(table.info.table_id)));
   for (const auto& [name, partition] : table.partitions) {
     ops->push_back(MetaStore::DeleteTree(nodes::PartitionAssignment(partition->info.partition_id)));
-    next->table_of_partition.erase(partition->info.partition_id);
+    next->table_of_partition.Erase(partition->info.partition_id);
   }
-  next->tables_by_id.erase(table.info.table_id);
+  next->tables_by_id.Erase(table.info.table_id);
 }
 
 // Put a table's new state where `next` finds it.
 void PlaceTable(const TablePtr& table, CatalogState* next) {
   const types::TablePath& path = table->info.path;
-  auto database = std::make_shared<DatabaseState>(*next->databases.at(path.database));
-  database->tables[path.table] = table;
-  next->databases[path.database] = std::move(database);
-  next->tables_by_id[table->info.table_id] = table;
+  auto database = std::make_shared<DatabaseState>(**next->databases.Find(path.database));
+  database->tables.Set(path.table, table);
+  next->databases.Set(path.database, std::move(database));
+  next->tables_by_id.Set(table->info.table_id, table);
 }
 
 void WriteBuckets(const std::string& assignment, const std::vector<BucketState>& buckets,
@@ -152,7 +152,7 @@ Result<int64_t> Catalog::DropDatabase(const std::string& name, bool cascade,
   for (const auto& [table_name, table] : database->tables) ForgetTable(*table, &next, &ops);
   ops.push_back(MetaStore::DeleteTree(nodes::Views(name)));
   ops.push_back(MetaStore::DeleteTree(nodes::Database(name)));
-  next.databases.erase(name);
+  next.databases.Erase(name);
   const int64_t left = RecordIntent(std::move(follow_up), &next, &ops);
   RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
   return left;
@@ -212,9 +212,9 @@ Result<int64_t> Catalog::DropTable(const types::TablePath& path,
   ASSIGN_OR_RAISE(const TablePtr table, next.Table(path));
   Ops ops;
   ForgetTable(*table, &next, &ops);
-  auto database = std::make_shared<DatabaseState>(*next.databases.at(path.database));
-  database->tables.erase(path.table);
-  next.databases[path.database] = std::move(database);
+  auto database = std::make_shared<DatabaseState>(**next.databases.Find(path.database));
+  database->tables.Erase(path.table);
+  next.databases.Set(path.database, std::move(database));
   const int64_t left = RecordIntent(std::move(follow_up), &next, &ops);
   RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
   return left;
@@ -244,8 +244,8 @@ Result<PartitionPtr> Catalog::CreatePartition(const types::TablePath& path,
       MetaStore::Create(nodes::Partition(path, name), nodes::WritePartition(table_id, *partition)));
   WriteBuckets(nodes::PartitionAssignment(partition_id), partition->buckets, table_id, &ops);
   auto table = std::make_shared<TableState>(*old);
-  table->partitions[name] = partition;
-  next.table_of_partition[partition_id] = table_id;
+  table->SetPartition(partition);
+  next.table_of_partition.Set(partition_id, table_id);
   PlaceTable(table, &next);
   RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
   return partition;
@@ -262,9 +262,9 @@ Result<int64_t> Catalog::DropPartition(const types::TablePath& path, const std::
   }
   Ops ops = {MetaStore::DeleteTree(nodes::Partition(path, name)),
              MetaStore::DeleteTree(nodes::PartitionAssignment(partition->info.partition_id))};
-  next.table_of_partition.erase(partition->info.partition_id);
+  next.table_of_partition.Erase(partition->info.partition_id);
   auto table = std::make_shared<TableState>(*old);
-  table->partitions.erase(name);
+  table->RemovePartition(*partition);
   PlaceTable(table, &next);
   const int64_t left = RecordIntent(std::move(follow_up), &next, &ops);
   RETURN_NOT_OK(Commit(std::move(ops), std::move(next)));
@@ -284,7 +284,7 @@ Status Catalog::SetBuckets(std::vector<std::pair<types::BucketId, BucketState>> 
       assignment = nodes::PartitionAssignment(*id.partition_id);
       auto partition = std::make_shared<PartitionState>(*table->FindPartition(*id.partition_id));
       partition->buckets[id.bucket] = bucket;
-      table->partitions[partition->info.Name()] = std::move(partition);
+      table->SetPartition(partition);
     } else {
       table->buckets[id.bucket] = bucket;
     }
@@ -356,8 +356,8 @@ Status Catalog::CreateView(ViewInfo view, bool replace) {
   view.created_ms = clock_.NowMs();
   Ops ops = {MetaStore::Put(nodes::View(view.path), nodes::WriteView(view))};
   auto database = std::make_shared<DatabaseState>(*old);
-  database->views[view.path.table] = view;
-  next.databases[view.path.database] = std::move(database);
+  database->views.Set(view.path.table, view);
+  next.databases.Set(view.path.database, std::move(database));
   return Commit(std::move(ops), std::move(next));
 }
 
@@ -365,9 +365,9 @@ Status Catalog::DropView(const types::TablePath& path) {
   CatalogState next = Next();
   if (next.FindView(path) == nullptr)
     return Error(ErrorCode::kTableNotExist, "no such view=", path);
-  auto database = std::make_shared<DatabaseState>(*next.databases.at(path.database));
-  database->views.erase(path.table);
-  next.databases[path.database] = std::move(database);
+  auto database = std::make_shared<DatabaseState>(**next.databases.Find(path.database));
+  database->views.Erase(path.table);
+  next.databases.Set(path.database, std::move(database));
   Ops ops = {MetaStore::Delete(nodes::View(path))};
   return Commit(std::move(ops), std::move(next));
 }

@@ -46,20 +46,20 @@ class Loader {
     ASSIGN_OR_RAISE(const auto tables, store_.Children(nodes::Tables(name)));
     for (const std::string& table_name : tables) {
       ASSIGN_OR_RAISE(TablePtr table, LoadTable({name, table_name}));
-      out_->tables_by_id[table->info.table_id] = table;
+      out_->tables_by_id.Set(table->info.table_id, table);
       for (const auto& [partition_name, partition] : table->partitions) {
-        out_->table_of_partition[partition->info.partition_id] = table->info.table_id;
+        out_->table_of_partition.Set(partition->info.partition_id, table->info.table_id);
       }
-      database->tables[table_name] = std::move(table);
+      database->tables.Set(table_name, std::move(table));
     }
     ASSIGN_OR_RAISE(const auto views, store_.Children(nodes::Views(name)));
     for (const std::string& view_name : views) {
       ViewInfo view{.path = {name, view_name}};
       ASSIGN_OR_RAISE(const std::string view_text, Value(nodes::View(view.path)));
       RETURN_NOT_OK(nodes::ReadView(view_text, &view));
-      database->views[view_name] = std::move(view);
+      database->views.Set(view_name, std::move(view));
     }
-    out_->databases[name] = std::move(database);
+    out_->databases.Set(name, std::move(database));
     return Status::OK();
   }
 
@@ -79,7 +79,7 @@ class Loader {
       RETURN_NOT_OK(nodes::ReadPartition(partition_text, partition.get()));
       ASSIGN_OR_RAISE(partition->buckets,
                       LoadBuckets(nodes::PartitionAssignment(partition->info.partition_id)));
-      table->partitions[name] = std::move(partition);
+      table->SetPartition(partition);
     }
     RETURN_NOT_OK(LoadLakeSnapshots(table.get()));
     return table;

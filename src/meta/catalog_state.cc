@@ -5,15 +5,24 @@
 namespace sluice::meta {
 
 const PartitionState* TableState::FindPartition(std::string_view name) const {
-  const auto found = partitions.find(std::string(name));
-  return found == partitions.end() ? nullptr : found->second.get();
+  const PartitionPtr* found = partitions.Find(name);
+  return found == nullptr ? nullptr : found->get();
 }
 
 const PartitionState* TableState::FindPartition(int64_t partition_id) const {
-  const auto found = std::ranges::find_if(partitions, [&](const auto& entry) {
-    return entry.second->info.partition_id == partition_id;
-  });
-  return found == partitions.end() ? nullptr : found->second.get();
+  const PartitionPtr* found = partitions_by_id.Find(partition_id);
+  return found == nullptr ? nullptr : found->get();
+}
+
+void TableState::SetPartition(const PartitionPtr& partition) {
+  partitions.Set(partition->info.Name(), partition);
+  partitions_by_id.Set(partition->info.partition_id, partition);
+}
+
+void TableState::RemovePartition(const PartitionState& partition) {
+  const int64_t id = partition.info.partition_id;  // The partition itself may go with the first.
+  partitions.Erase(partition.info.Name());
+  partitions_by_id.Erase(id);
 }
 
 const BucketState* TableState::FindBucket(const PartitionBucket& bucket) const {
@@ -27,17 +36,18 @@ const BucketState* TableState::FindBucket(const PartitionBucket& bucket) const {
   return known ? &(*all)[bucket.bucket] : nullptr;
 }
 
-void TableState::ForEachBucket(
-    const std::function<void(const types::BucketId&, const PartitionState*, const BucketState&)>&
-        visit) const {
+void TableState::ForEachBucket(const BucketVisitor& visit) const {
   for (size_t i = 0; i < buckets.size(); ++i) {
     visit({info.table_id, std::nullopt, static_cast<int32_t>(i)}, nullptr, buckets[i]);
   }
-  for (const auto& [name, partition] : partitions) {
-    for (size_t i = 0; i < partition->buckets.size(); ++i) {
-      visit({info.table_id, partition->info.partition_id, static_cast<int32_t>(i)}, partition.get(),
-            partition->buckets[i]);
-    }
+  for (const auto& [name, partition] : partitions) ForEachBucketOf(*partition, visit);
+}
+
+void TableState::ForEachBucketOf(const PartitionState& partition,
+                                 const BucketVisitor& visit) const {
+  for (size_t i = 0; i < partition.buckets.size(); ++i) {
+    visit({info.table_id, partition.info.partition_id, static_cast<int32_t>(i)}, &partition,
+          partition.buckets[i]);
   }
 }
 
@@ -58,39 +68,36 @@ const LakeSnapshot* TableState::FindLakeSnapshot(int64_t snapshot_id) const {
 }
 
 const DatabaseState* CatalogState::FindDatabase(std::string_view name) const {
-  const auto found = databases.find(std::string(name));
-  return found == databases.end() ? nullptr : found->second.get();
+  const DatabasePtr* found = databases.Find(name);
+  return found == nullptr ? nullptr : found->get();
 }
 
 TablePtr CatalogState::FindTable(const types::TablePath& path) const {
   const DatabaseState* database = FindDatabase(path.database);
   if (database == nullptr) return nullptr;
-  const auto found = database->tables.find(path.table);
-  return found == database->tables.end() ? nullptr : found->second;
+  const TablePtr* found = database->tables.Find(path.table);
+  return found == nullptr ? nullptr : *found;
 }
 
 TablePtr CatalogState::FindTable(int64_t table_id) const {
-  const auto found = tables_by_id.find(table_id);
-  return found == tables_by_id.end() ? nullptr : found->second;
+  const TablePtr* found = tables_by_id.Find(table_id);
+  return found == nullptr ? nullptr : *found;
 }
 
 TablePtr CatalogState::FindTableOfPartition(int64_t partition_id) const {
-  const auto found = table_of_partition.find(partition_id);
-  return found == table_of_partition.end() ? nullptr : FindTable(found->second);
+  const int64_t* found = table_of_partition.Find(partition_id);
+  return found == nullptr ? nullptr : FindTable(*found);
 }
 
 const ViewInfo* CatalogState::FindView(const types::TablePath& path) const {
   const DatabaseState* database = FindDatabase(path.database);
-  if (database == nullptr) return nullptr;
-  const auto found = database->views.find(path.table);
-  return found == database->views.end() ? nullptr : &found->second;
+  return database == nullptr ? nullptr : database->views.Find(path.table);
 }
 
 Result<DatabasePtr> CatalogState::Database(const std::string& name) const {
-  const auto found = databases.find(name);
-  if (found == databases.end())
-    return Error(ErrorCode::kDatabaseNotExist, "no such database=", name);
-  return found->second;
+  const DatabasePtr* found = databases.Find(name);
+  if (found == nullptr) return Error(ErrorCode::kDatabaseNotExist, "no such database=", name);
+  return *found;
 }
 
 Result<TablePtr> CatalogState::Table(const types::TablePath& path) const {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "meta/shared_map.h"
 #include "types/schema.h"
 
 namespace sluice::meta {
@@ -54,8 +54,9 @@ struct TableState {
   types::TableInfo info;  ///< With the latest schema.
   std::map<int32_t, std::shared_ptr<const types::Schema>> schemas;
   std::vector<BucketState> buckets;  ///< Index = bucket; empty for a partitioned table.
-  std::map<std::string, PartitionPtr> partitions;  ///< By name.
-  std::vector<LakeSnapshot> lake_snapshots;        ///< Snapshot ids ascending.
+  SharedMap<std::string, PartitionPtr> partitions;    ///< By name.
+  SharedMap<int64_t, PartitionPtr> partitions_by_id;  ///< The same ones.
+  std::vector<LakeSnapshot> lake_snapshots;           ///< Snapshot ids ascending.
 
   bool partitioned() const { return info.descriptor.partitioned(); }
   /// Buckets of the table, or of each of its partitions.
@@ -67,9 +68,16 @@ struct TableState {
   const PartitionState* FindPartition(std::string_view name) const;
   const PartitionState* FindPartition(int64_t partition_id) const;
   const BucketState* FindBucket(const PartitionBucket& bucket) const;
+  /// Add a partition, or replace the one of this name and id.
+  void SetPartition(const PartitionPtr& partition);
+  /// `partition` is one of the table's.
+  void RemovePartition(const PartitionState& partition);
+  using BucketVisitor =
+      std::function<void(const types::BucketId&, const PartitionState*, const BucketState&)>;
   /// Visit every bucket of the table and its partitions.
-  void ForEachBucket(const std::function<void(const types::BucketId&, const PartitionState*,
-                                              const BucketState&)>& visit) const;
+  void ForEachBucket(const BucketVisitor& visit) const;
+  /// Visit every bucket of one of its partitions.
+  void ForEachBucketOf(const PartitionState& partition, const BucketVisitor& visit) const;
   const LakeSnapshot* LatestLakeSnapshot() const;
   /// The newest snapshot that has readable offsets.
   const LakeSnapshot* ReadableLakeSnapshot() const;
@@ -89,8 +97,8 @@ struct DatabaseState {
   types::DatabaseDescriptor descriptor;
   int64_t created_ms = 0;
   int64_t modified_ms = 0;
-  std::map<std::string, TablePtr> tables;
-  std::map<std::string, ViewInfo> views;
+  SharedMap<std::string, TablePtr> tables;
+  SharedMap<std::string, ViewInfo> views;
 };
 using DatabasePtr = std::shared_ptr<const DatabaseState>;
 
@@ -104,13 +112,14 @@ struct DdlIntent {
   std::string payload;  ///< JSON of the coordinator.
 };
 
-/// Everything the catalog knows at one moment. Immutable, so any thread may read it.
+/// Everything the catalog knows at one moment. Immutable, so any thread may read it. States share
+/// what did not change between them.
 struct CatalogState {
   int64_t revision = 0;  ///< Grows with every change.
   int32_t coordinator_epoch = 0;
-  std::map<std::string, DatabasePtr> databases;
-  std::unordered_map<int64_t, TablePtr> tables_by_id;
-  std::unordered_map<int64_t, int64_t> table_of_partition;  ///< Partition id → table id.
+  SharedMap<std::string, DatabasePtr> databases;
+  SharedMap<int64_t, TablePtr> tables_by_id;
+  SharedMap<int64_t, int64_t> table_of_partition;  ///< Partition id → table id.
   std::vector<DdlIntent> intents;
 
   // Null when there is none.

@@ -92,6 +92,7 @@ io::Task<Status> BucketShard::TakeInTurn(News news) {
   if (found == replicas_.end()) {
     CO_ASSIGN_OR_RETURN(auto opened, co_await OpenReplica(news));
     found = replicas_.emplace(news.id, std::move(opened)).first;
+    in_order_.insert(news.id);
   }
   const std::shared_ptr<Replica> replica = found->second;
   CO_RETURN_NOT_OK(
@@ -136,6 +137,7 @@ io::Task<Status> BucketShard::StopReplica(Stop stop) {
                     " known=", replica->leadership().leader_epoch, " ", stop.id);
   }
   replicas_.erase(found);
+  in_order_.erase(stop.id);
   CO_RETURN_NOT_OK(co_await CloseReplica(replica, /*clean=*/!stop.remove));
   if (!stop.remove) co_return Status::OK();
   co_return co_await RemoveFiles(replica->folders());
@@ -185,6 +187,7 @@ io::Task<Status> BucketShard::CloseAll() {
   saver_.Stop();
   Status first;
   const auto replicas = std::exchange(replicas_, {});
+  in_order_.clear();
   for (const auto& [id, replica] : replicas) {
     const Status closed = co_await CloseReplica(replica, /*clean=*/true);
     if (!closed.ok())
@@ -196,12 +199,13 @@ io::Task<Status> BucketShard::CloseAll() {
 }
 
 void BucketShard::Refresh(int64_t table_id) {
-  for (const auto& [id, replica] : replicas_) {
-    if (id.table_id != table_id) continue;
-    auto table = options_.tables->Get(table_id);
-    LogIfError(table.status(), "news of a table that cannot be read");  // It goes on as it was.
-    if (table.ok()) replica->SetTable(std::move(*table));
-  }
+  auto at = in_order_.lower_bound({.table_id = table_id, .partition_id = {}, .bucket = 0});
+  if (at == in_order_.end() || at->table_id != table_id) return;
+  const auto table = options_.tables->Get(table_id);
+  LogIfError(table.status(), "news of a table that cannot be read");  // It goes on as it was.
+  if (!table.ok()) return;
+  for (; at != in_order_.end() && at->table_id == table_id; ++at)
+    replicas_.at(*at)->SetTable(*table);
 }
 
 }  // namespace sluice::tablet

@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -52,6 +53,7 @@ class BucketShard {
   /// Errors: kUnknownTableOrBucket.
   Result<std::shared_ptr<Replica>> Find(const types::BucketId& id) const;
   std::vector<std::shared_ptr<Replica>> Replicas() const;
+  /// Let the buckets of a table see it as it is now.
   void Refresh(int64_t table_id);
 
   Scanners& scanners() { return scanners_; }
@@ -77,6 +79,7 @@ class BucketShard {
   log::FileCache log_files_;
   Scanners scanners_;
   std::unordered_map<types::BucketId, std::shared_ptr<Replica>> replicas_;
+  std::set<types::BucketId> in_order_;  // The same ones, those of a table side by side.
   Saver saver_;
   Turns turns_;
 };
