@@ -223,7 +223,7 @@ Status FlussTableCatalog::CheckNewest(const types::TablePath& path, lake::LakeTa
                " snapshot=", recorded->snapshot_id);
 }
 
-Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) {
+Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref, int scans) {
   if (ref.part == TablePart::kLakeSnapshots) {
     ASSIGN_OR_RAISE(const auto table, OpenLake(ref.path));
     ASSIGN_OR_RAISE(auto rows, table->SystemTable("snapshots"));
@@ -240,7 +240,8 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref) 
   UnionPlanner planner{.cluster = options_.cluster,
                        .loop = NextLoop(),
                        .interruption = interruption(),
-                       .unpinned = *options_.unpinned};
+                       .unpinned = *options_.unpinned,
+                       .scans = scans};
   planner.open_lake = [this](const types::TablePath& path) { return OpenLake(path); };
   if (options_.lake == nullptr) planner.open_lake = nullptr;
   ASSIGN_OR_RAISE(auto read, planner.Plan(ref.path));

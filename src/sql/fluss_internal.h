@@ -35,6 +35,8 @@ class LakePin {
 /// The error of a lake read: a missing file means that the snapshot expired, whoever removed it.
 Status LakeError(const lake::LakeTable& table, const Status& error);
 
+class KeptKeys;
+
 /// A table and everything that a statement learned of it before its first row.
 struct UnionRead {
   client::ClusterPtr cluster;
@@ -46,6 +48,7 @@ struct UnionRead {
   std::shared_ptr<lake::LakeTable> lake;         // Null when no lake snapshot is read.
   std::optional<lake::LakePlan> lake_plan;
   std::unique_ptr<LakePin> pin;
+  std::shared_ptr<KeptKeys> kept;  // Null: every scan finds the point of the key stores by itself.
 
   types::BucketId IdOf(const UnionBucket& bucket) const;
 };
@@ -58,6 +61,7 @@ struct UnionPlanner {
   io::Loop& loop;
   std::shared_ptr<Interruption> interruption;
   UnpinnedTables& unpinned;
+  int scans = 1;  ///< Of the read, by one statement.
   /// Empty: there is no lake.
   std::function<Result<std::shared_ptr<lake::LakeTable>>(const types::TablePath&)> open_lake;
 
@@ -69,6 +73,7 @@ struct UnionPlanner {
   Result<std::shared_ptr<const UnionRead>> PlanOnce(const types::TablePath& path) const;
   Result<std::optional<client::LakeSnapshot>> Readable(const types::TablePath& path) const;
   Status TakeLake(const types::TablePath& path, int64_t snapshot_id, UnionRead* read) const;
+  Status FixStarts(UnionRead* read) const;
   Result<std::map<UnionBucket, int64_t>> Offsets(const UnionRead& read,
                                                  client::OffsetType type) const;
 };

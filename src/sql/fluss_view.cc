@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "client/kv_scanner.h"
 #include "io/file.h"
 #include "sql/fluss_internal.h"
 #include "sql/key_merge_internal.h"
+#include "sql/key_store_internal.h"
 
 namespace sluice::sql {
 
@@ -157,49 +157,6 @@ class AppendTailReader : public BatchReader {
   std::vector<std::string> columns_;
 };
 
-/// All live rows of a bucket's key store.
-class KeyStoreReader : public BatchReader {
- public:
-  static Result<std::unique_ptr<KeyStoreReader>> Open(const UnionRead& read,
-                                                      const UnionBucket& bucket) {
-    io::Loop& loop = *read.loop;
-    std::unique_ptr<KeyStoreReader> reader(new KeyStoreReader);
-    reader->loop_ = &loop;
-    reader->interruption_ = read.interruption;
-    ASSIGN_OR_RAISE(reader->scanner_,
-                    read.interruption->Wait(
-                        loop, OpenScanner(loop, read.cluster, read.table.path, read.IdOf(bucket))));
-    return reader;
-  }
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
-    return interruption_->Wait(*loop_, scanner_->Next());
-  }
-  int64_t log_offset() const { return scanner_->log_offset(); }
-
- private:
-  KeyStoreReader() = default;
-
-  // The server's session is given back also when nobody waits for the scan any more.
-  static io::Task<Result<std::shared_ptr<client::KvScanner>>> OpenScanner(
-      io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket) {
-    auto opened = co_await client::KvScanner::Open(loop, cluster, path, bucket);
-    if (!opened.ok()) co_return opened.status();
-    co_return std::shared_ptr<client::KvScanner>(opened->release(), [&loop](
-                                                                        client::KvScanner* owned) {
-      loop.Post([owned] { io::Spawn(CloseScanner(std::unique_ptr<client::KvScanner>(owned))); });
-    });
-  }
-  static io::Task<void> CloseScanner(std::unique_ptr<client::KvScanner> scanner) {
-    const Status closed = co_await scanner->Close();
-    // The server ends the session by itself later: nothing is lost.
-    if (!closed.ok()) LogDebug("close of a key scan failed error={}", closed.message());
-  }
-
-  io::Loop* loop_ = nullptr;
-  std::shared_ptr<Interruption> interruption_;
-  std::shared_ptr<client::KvScanner> scanner_;
-};
-
 // A name for the partition of a lake split, as Fluss names it; a NULL cannot have come from there.
 std::string PartitionName(const lake::LakeSplit& split) {
   types::PartitionInfo partition;
@@ -284,23 +241,16 @@ class UnionView : public TableView {
       const std::shared_ptr<const UnionRead>& read, const UnionPart& part,
       const std::vector<const lake::LakeSplit*>& lake_part, const std::vector<std::string>& names,
       const std::vector<std::string>& with_key, const KeyOf& key_of) {
-    std::unique_ptr<BatchReader> base;
-    UnionPart log_part = part;
-    if (part.base == UnionPart::Base::kKeys) {
-      ASSIGN_OR_RAISE(auto keys, KeyStoreReader::Open(*read, part.bucket));
-      log_part.log_from = keys->log_offset();
-      base = std::move(keys);
-    } else {
-      std::vector<ChainReader::Opener> openers;
-      for (const lake::LakeSplit* split : lake_part) {
-        openers.push_back(
-            [read, split, with_key] { return OpenSplit(read->lake, *split, with_key); });
-      }
-      base = std::make_unique<ChainReader>(std::move(openers));
+    if (part.base == UnionPart::Base::kKeys) return OpenKeys(read, part, names, key_of);
+    std::vector<ChainReader::Opener> openers;
+    for (const lake::LakeSplit* split : lake_part) {
+      openers.push_back(
+          [read, split, with_key] { return OpenSplit(read->lake, *split, with_key); });
     }
+    auto base = std::make_unique<ChainReader>(std::move(openers));
     KeyTail tail;
-    if (log_part.reads_log()) {
-      ASSIGN_OR_RAISE(const auto log, LogTail::Open(*read, log_part, with_key));
+    if (part.reads_log()) {
+      ASSIGN_OR_RAISE(const auto log, LogTail::Open(*read, part, with_key));
       ASSIGN_OR_RAISE(tail, KeyTail::Read(*log, key_of));
     }
     return std::make_unique<MergeReader>(std::move(base), std::move(tail), key_of, names);

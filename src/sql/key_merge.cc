@@ -31,21 +31,34 @@ Result<std::vector<std::string>> KeyOf::Encode(const arrow::RecordBatch& batch) 
   return keys;
 }
 
-Result<KeyTail> KeyTail::Read(LogTail& tail, const KeyOf& key_of) {
+Result<KeyTail> KeyTail::Read(LogTail& tail, const KeyOf& key_of, To to) {
   KeyTail result;
   while (true) {
     ASSIGN_OR_RAISE(LogTail::Rows rows, tail.Next());
     if (rows.rows == nullptr) return result;
-    ASSIGN_OR_RAISE(std::vector<std::string> keys, key_of.Encode(*rows.rows));
-    for (size_t i = 0; i < keys.size(); ++i) {
-      const auto change = rows.changes.empty() ? wire::ChangeType::kAppendOnly : rows.changes[i];
-      if (change == wire::ChangeType::kUpdateBefore) continue;  // The new image follows.
-      const bool deleted = change == wire::ChangeType::kDelete;
-      result.keys[std::move(keys[i])] = {deleted ? kDeleted : result.batches.size(),
-                                         static_cast<int64_t>(i)};
-    }
-    result.batches.push_back(std::move(rows.rows));
+    RETURN_NOT_OK(result.Add(std::move(rows), key_of, to));
   }
+}
+
+Status KeyTail::Add(LogTail::Rows rows, const KeyOf& key_of, To to) {
+  ASSIGN_OR_RAISE(std::vector<std::string> names, key_of.Encode(*rows.rows));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto change = rows.changes.empty() ? wire::ChangeType::kAppendOnly : rows.changes[i];
+    const Place here{batches.size(), static_cast<int64_t>(i)};
+    if (to == To::kEnd) {
+      if (change == wire::ChangeType::kUpdateBefore) continue;  // The new image follows.
+      keys[std::move(names[i])] = change == wire::ChangeType::kDelete ? Place{} : here;
+      continue;
+    }
+    if (keys.contains(names[i])) continue;  // A later change.
+    if (change == wire::ChangeType::kUpdateAfter)
+      return Error(ErrorCode::kCorruptRecord, "changelog lacks the old row of an update");
+    const bool was_there =
+        change == wire::ChangeType::kUpdateBefore || change == wire::ChangeType::kDelete;
+    keys.emplace(std::move(names[i]), was_there ? here : Place{});
+  }
+  batches.push_back(std::move(rows.rows));
+  return Status::OK();
 }
 
 Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> KeyTail::Rows(

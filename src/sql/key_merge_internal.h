@@ -24,8 +24,12 @@ class KeyOf {
   std::shared_ptr<const types::KeyEncoder> encoder_;
 };
 
-/// The last state of every key that a part of a log touches.
+/// The state at one end of a part of a log of every key that it touches.
 struct KeyTail {
+  enum class To : uint8_t {
+    kEnd,    ///< After the last change of the key: its new row.
+    kBegin,  ///< Before the first one: its old row, which the changelog must have.
+  };
   static constexpr size_t kDeleted = SIZE_MAX;
   struct Place {
     size_t batch = kDeleted;
@@ -34,7 +38,10 @@ struct KeyTail {
   std::map<std::string, Place> keys;
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
 
-  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of);
+  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of, To to = To::kEnd);
+  /// Take the next rows of the part. Errors: kCorruptRecord for an update whose old row is needed
+  /// and not there.
+  Status Add(LogTail::Rows rows, const KeyOf& key_of, To to);
 
   /// Living rows, runs of neighbours as one slice.
   Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Rows(

@@ -1,6 +1,7 @@
 #include <arrow/api.h>
 
 #include <functional>
+#include <map>
 
 #include "sql/session_testing_internal.h"
 
@@ -78,12 +79,14 @@ class FatedView : public TableView {
 class FatedCatalog : public MemoryCatalog {
  public:
   using MemoryCatalog::MemoryCatalog;
-  Result<std::shared_ptr<TableView>> View(const TableRef& ref) override {
-    ASSIGN_OR_RAISE(auto whole, MemoryCatalog::View(ref));
+  Result<std::shared_ptr<TableView>> View(const TableRef& ref, int scans) override {
+    ASSIGN_OR_RAISE(auto whole, MemoryCatalog::View(ref, scans));
+    scans_of[ref.path.table] = scans;
     if (ref.path.table != "t") return whole;
     return std::make_shared<FatedView>(std::move(whole), &fate);
   }
   Fate fate;
+  std::map<std::string, int> scans_of;  ///< As the last statement said, by table.
 };
 
 class OvertakenTest : public testing::Test {
@@ -173,6 +176,22 @@ TEST_F(OvertakenTest, AllScansOfAStatementMoveTogether) {
                    .event = Meanwhile("INSERT INTO t VALUES (4, 'd')")};
   ASSERT_OK_AND_ASSIGN(const auto rows, Run("SELECT COUNT(*) AS n FROM t a JOIN t b ON a.k = b.k"));
   EXPECT_EQ(rows, std::vector<std::string>{R"({"n":4})"});
+}
+
+// One view, which knows that it is read more than once, whichever way the statement comes to it.
+TEST_F(OvertakenTest, AllScansOfAStatementShareOneView) {
+  Must("CREATE VIEW twice AS SELECT a.k FROM t a JOIN t b ON a.k = b.k");
+  for (const auto& [sql, scans] : std::vector<std::pair<std::string, int>>{
+           {"SELECT COUNT(*) FROM t", 1},
+           {"SELECT COUNT(*) FROM t a JOIN t b ON a.k = b.k", 2},
+           {"SELECT COUNT(*) - (SELECT COUNT(*) FROM t) FROM t", 2},
+           {"WITH c AS (SELECT k FROM t) SELECT COUNT(*) FROM c x, c y, c z", 3},
+           {"SELECT k FROM t UNION ALL SELECT k FROM twice", 3}}) {
+    catalog_.fate = {};
+    Must(sql);
+    EXPECT_EQ(catalog_.fate.views_taken, 1) << sql;
+    EXPECT_EQ(catalog_.scans_of["t"], scans) << sql;
+  }
 }
 
 TEST_F(OvertakenTest, TriesAreBoundedAndTheErrorNamesThePlace) {

@@ -57,15 +57,38 @@ void QueryStream::GiveUp() {
   for (const ScanUse& scan : scans_) engine_.scans.Remove(scan.id);
 }
 
+namespace {
+
+// The engine's SQL may say a scan more than once: a subquery that is an argument used twice.
+int TimesSaid(const std::string& sql, int64_t scan) {
+  const std::string call = "sluice_scan(" + std::to_string(scan) + ")";
+  int times = 0;
+  for (size_t at = 0; (at = sql.find(call, at)) != std::string::npos; at += call.size()) ++times;
+  return times;
+}
+
+}  // namespace
+
+// Lakes before the tables that they belong to: a table then has every row of its `t$lake`.
+Result<std::map<TableRef, std::shared_ptr<TableView>>> QueryStream::TakeViews() const {
+  std::map<TableRef, int> times;
+  for (const ScanUse& scan : scans_) times[scan.ref] += TimesSaid(sql_, scan.id);
+  std::map<TableRef, std::shared_ptr<TableView>> views;
+  for (const bool lake : {true, false}) {
+    for (const auto& [ref, scans] : times) {
+      if ((ref.part != TablePart::kUnion) != lake) continue;
+      ASSIGN_OR_RAISE(views[ref], tables_.View(ref, scans));
+    }
+  }
+  return views;
+}
+
 // Views first, all of them, then the first row: a statement reads each table at one point.
 Status QueryStream::FixViews() {
-  std::map<TableRef, std::shared_ptr<TableView>> views;
+  ASSIGN_OR_RAISE(const auto views, TakeViews());
   std::vector<std::shared_ptr<ScanBinding>> bindings;
   for (const ScanUse& scan : scans_) {
-    std::shared_ptr<TableView>& view = views[scan.ref];
-    if (view == nullptr) {
-      ASSIGN_OR_RAISE(view, tables_.View(scan.ref));
-    }
+    const std::shared_ptr<TableView>& view = views.at(scan.ref);
     auto binding = std::make_shared<ScanBinding>();
     binding->view = view;
     binding->interruption = tables_.interruption();

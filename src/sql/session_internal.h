@@ -60,6 +60,7 @@ class QueryStream : public ResultStream {
  private:
   QueryStream(Engine::State& engine, duckdb::Connection connection, TableCatalog& tables,
               const BoundQuery& query, std::vector<ScanUse> scans);
+  Result<std::map<TableRef, std::shared_ptr<TableView>>> TakeViews() const;
   Status FixViews();
   Status Run();
   Status StartOver(Status why);

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "base/log.h"
-#include "sql/fluss_internal.h"
+#include "sql/key_store_internal.h"
 
 namespace sluice::sql {
 
@@ -80,17 +80,31 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::PlanOnce(
   if (readable) facts.lake_offsets = LakeOffsets(*readable, *read);
   read->plan = PlanUnion(facts);
 
-  const bool from_start = std::ranges::any_of(read->plan.parts, [](const UnionPart& part) {
+  if (scans > 1 && table.has_primary_key() && !KeepsOldRows(table))
+    read->kept = std::make_shared<KeptKeys>();
+  RETURN_NOT_OK(FixStarts(read.get()));
+  return read;
+}
+
+// "The start" of a log that moves to the lake may pass rows which were moved since, and that of any
+// log may differ between two scans: fix where it is now. A start learned before a snapshot that
+// lacks the bucket has lost no row to the lake.
+Status UnionPlanner::FixStarts(UnionRead* read) const {
+  const auto from_start = [](const UnionPart& part) {
     return part.base == UnionPart::Base::kNothing && part.reads_log();
-  });
-  if (!from_start || !MovesToTheLake(table)) return read;
-  // "The start" of a log that moves to the lake may pass rows which were moved since: fix where it
-  // is now. A start learned before a snapshot that lacks the bucket has lost no row to the lake.
+  };
+  const bool moves = MovesToTheLake(read->table.descriptor);
+  if (!std::ranges::any_of(read->plan.parts, from_start) || (!moves && scans == 1))
+    return Status::OK();
+  const types::TablePath& path = read->table.path;
   ASSIGN_OR_RAISE(const auto starts, Offsets(*read, client::OffsetType::kEarliest));
-  ASSIGN_OR_RAISE(const auto later, Readable(path));
-  const auto moved = later ? LakeOffsets(*later, *read) : std::map<UnionBucket, int64_t>();
+  std::map<UnionBucket, int64_t> moved;
+  if (moves) {
+    ASSIGN_OR_RAISE(const auto later, Readable(path));
+    if (later) moved = LakeOffsets(*later, *read);
+  }
   for (UnionPart& part : read->plan.parts) {
-    if (part.base != UnionPart::Base::kNothing || !part.reads_log()) continue;
+    if (!from_start(part)) continue;
     const auto offset = moved.find(part.bucket);
     if (offset != moved.end() && offset->second >= 0)
       return Error(ErrorCode::kLogOffsetOutOfRange,
@@ -99,7 +113,7 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::PlanOnce(
     if (const auto start = starts.find(part.bucket); start != starts.end())
       part.log_from = start->second;
   }
-  return read;
+  return Status::OK();
 }
 
 Result<std::optional<client::LakeSnapshot>> UnionPlanner::Readable(

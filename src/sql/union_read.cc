@@ -35,8 +35,9 @@ std::vector<std::string> DescribePlan(const UnionPlan& plan, bool primary_key) {
         line += ": lake, log";
         break;
       case UnionPart::Base::kKeys:
-        line += ": key store, log";
-        break;
+        line += ": key store at " + std::to_string(part.log_to);
+        lines.push_back(std::move(line));
+        continue;
     }
     line += " [" +
             (part.log_from == UnionPart::kEarliest ? std::string("start")

@@ -33,7 +33,7 @@ struct UnionPart {
   enum class Base {
     kNothing,  ///< The log alone.
     kLake,     ///< The bucket's rows in the lake snapshot.
-    kKeys,  ///< All live rows of the key store, then the log from the offset that they stand for.
+    kKeys,     ///< The key store as it was at `log_to`.
   };
   static constexpr int64_t kEarliest = -2;  ///< As the log's start: whatever is there first.
   UnionBucket bucket;

@@ -1,0 +1,101 @@
+#include <arrow/api.h>
+
+#include <map>
+
+#include "base/testing.h"
+#include "sql/key_merge_internal.h"
+
+namespace sluice::sql {
+namespace {
+
+using wire::ChangeType;
+
+class ListReader : public BatchReader {
+ public:
+  explicit ListReader(std::vector<std::shared_ptr<arrow::RecordBatch>> batches)
+      : batches_(std::move(batches)) {}
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    return next_ < batches_.size() ? batches_[next_++] : nullptr;
+  }
+
+ private:
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
+  size_t next_ = 0;
+};
+
+class KeyMergeTest : public testing::Test {
+ protected:
+  KeyMergeTest() {
+    schema_.columns = {{"id", types::DataType::Of(types::TypeKind::kBigInt)->WithNullable(false)},
+                       {"v", types::DataType::Of(types::TypeKind::kBigInt)}};
+    schema_.primary_key = {"id"};
+  }
+
+  using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+  static std::shared_ptr<arrow::RecordBatch> Rows(const Pairs& pairs) {
+    arrow::Int64Builder ids;
+    arrow::Int64Builder values;
+    for (const auto& [id, value] : pairs) {
+      EXPECT_OK(ids.Append(id));
+      EXPECT_OK(values.Append(value));
+    }
+    const auto schema = arrow::schema(
+        {arrow::field("id", arrow::int64(), false), arrow::field("v", arrow::int64())});
+    return arrow::RecordBatch::Make(schema, static_cast<int64_t>(pairs.size()),
+                                    {*ids.Finish(), *values.Finish()});
+  }
+
+  /// A base and the log beside it, merged to one end of the log, by id.
+  Result<std::map<int64_t, int64_t>> Merged(const Pairs& base, std::vector<LogTail::Rows> log,
+                                            KeyTail::To to) const {
+    ASSIGN_OR_RAISE(const KeyOf key_of, KeyOf::Make(schema_));
+    KeyTail tail;
+    for (LogTail::Rows& rows : log) RETURN_NOT_OK(tail.Add(std::move(rows), key_of, to));
+    MergeReader reader(
+        std::make_unique<ListReader>(std::vector<std::shared_ptr<arrow::RecordBatch>>{Rows(base)}),
+        std::move(tail), key_of, {"id", "v"});
+    std::map<int64_t, int64_t> state;
+    while (true) {
+      ASSIGN_OR_RAISE(const auto batch, reader.Next());
+      if (batch == nullptr) return state;
+      const auto& ids = static_cast<const arrow::Int64Array&>(*batch->column(0));
+      const auto& values = static_cast<const arrow::Int64Array&>(*batch->column(1));
+      for (int64_t i = 0; i < batch->num_rows(); ++i)
+        EXPECT_TRUE(state.emplace(ids.Value(i), values.Value(i)).second)
+            << "twice: " << ids.Value(i);
+    }
+  }
+
+  /// 1: untouched. 2: updated twice. 3: deleted. 4: new. 5: new and gone again. 6: gone and new
+  /// again.
+  std::vector<LogTail::Rows> Log() const {
+    return {{Rows({{2, 20}, {2, 21}, {3, 30}, {4, 41}}),
+             {ChangeType::kUpdateBefore, ChangeType::kUpdateAfter, ChangeType::kDelete,
+              ChangeType::kInsert}},
+            {Rows({{5, 51}, {2, 21}, {2, 22}, {6, 60}, {5, 51}, {6, 61}}),
+             {ChangeType::kInsert, ChangeType::kUpdateBefore, ChangeType::kUpdateAfter,
+              ChangeType::kDelete, ChangeType::kDelete, ChangeType::kInsert}}};
+  }
+  const Pairs before_ = {{1, 10}, {2, 20}, {3, 30}, {6, 60}};
+  const Pairs after_ = {{1, 10}, {2, 22}, {4, 41}, {6, 61}};
+
+  types::Schema schema_;
+};
+
+TEST_F(KeyMergeTest, TheLogLeadsForward) {
+  ASSERT_OK_AND_ASSIGN(const auto state, Merged(before_, Log(), KeyTail::To::kEnd));
+  EXPECT_EQ(state, (std::map<int64_t, int64_t>{{1, 10}, {2, 22}, {4, 41}, {6, 61}}));
+}
+
+TEST_F(KeyMergeTest, TheLogLeadsBack) {
+  ASSERT_OK_AND_ASSIGN(const auto state, Merged(after_, Log(), KeyTail::To::kBegin));
+  EXPECT_EQ(state, (std::map<int64_t, int64_t>{{1, 10}, {2, 20}, {3, 30}, {6, 60}}));
+}
+
+TEST_F(KeyMergeTest, ALogWithoutOldRowsDoesNotLeadBack) {
+  std::vector<LogTail::Rows> log{{Rows({{2, 22}}), {ChangeType::kUpdateAfter}}};
+  EXPECT_CODE(ErrorCode::kCorruptRecord, Merged(after_, log, KeyTail::To::kBegin));
+}
+
+}  // namespace
+}  // namespace sluice::sql

@@ -1,0 +1,49 @@
+#pragma once
+#include <arrow/type_fwd.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sql/fluss_internal.h"
+#include "sql/key_merge_internal.h"
+
+namespace sluice::sql {
+
+/// Whether a table's changelog has the row that each change replaced, so that it can be read back.
+bool KeepsOldRows(const types::TableDescriptor& table);
+
+/// The living rows of a bucket that no lake snapshot has, as they were when its log ended at
+/// `part.log_to`: however late it is opened and however often.
+///
+/// A key scan shows the bucket at the moment of its opening. The log between that moment and the
+/// point leads there: forward by the new rows, back by the old ones. A changelog without old rows
+/// leads forward only: then the moment of the first opening is the point of all scans (KeptKeys),
+/// and a scan that is alone stands for its own moment.
+Result<std::unique_ptr<BatchReader>> OpenKeys(const std::shared_ptr<const UnionRead>& read,
+                                              const UnionPart& part, std::vector<std::string> names,
+                                              const KeyOf& key_of);
+
+/// Whole buckets in memory, for the scans of one statement that must see the same rows where the
+/// changelog cannot lead back.
+///
+/// Threads: any; who comes first reads the bucket, others wait.
+class KeptKeys {
+ public:
+  static constexpr int64_t kBytesMax = int64_t{512} << 20;
+  using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
+  using Opener = std::function<Result<std::unique_ptr<BatchReader>>()>;
+
+  /// Errors: those of the reader; kInvalidConfig past kBytesMax in all buckets.
+  Result<Batches> Rows(const types::TablePath& path, const UnionBucket& bucket, const Opener& open);
+
+ private:
+  std::mutex mutex_;
+  std::map<UnionBucket, Batches> buckets_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace sluice::sql
