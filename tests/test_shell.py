@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import os
 import subprocess
 
 import pytest
@@ -79,6 +80,36 @@ def test_lake_and_log_are_read_as_one(make_server):
     assert read.returncode == 0 and read.stderr == "", read.stderr
     rows = [json.loads(line) for line in read.stdout.splitlines() if line.startswith("{")]
     assert {"n": 3} in rows and ({"m": 2} in rows or {"m": 3} in rows)
+
+
+@pytest.mark.parametrize("gone", ["the folder", "the table"])
+def test_a_lake_that_cannot_be_reached_is_not_left_out(make_server, gone):
+    server = make_server().start()
+    where = ["--bootstrap-servers", server.bootstrap]
+    lake = "'bucket.num' = '1', 'table.datalake.enabled' = 'true', 'table.datalake.freshness' = '1s'"
+    made = shell(where, "-e", f"""
+        CREATE TABLE log (a INT) WITH ({lake}); INSERT INTO log VALUES (1), (2);
+        CREATE TABLE keys (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ({lake}); INSERT INTO keys VALUES (1), (2);
+        CREATE TABLE without_lake (a INT); INSERT INTO without_lake VALUES (5)""")
+    assert made.returncode == 0, made.stderr
+    client = server.client()
+    for table in ("log", "keys"):
+        server.wait_for_lake(client, f"fluss.{table}", {0: 2})
+    client.close()
+    away = {"the folder": server.warehouse, "the table": f"{server.warehouse}/fluss.db"}[gone]
+    os.rename(away, away + ".away")  # As on a machine that has it elsewhere.
+    try:
+        for statement in ("SELECT COUNT(*) FROM log", "SELECT COUNT(*) FROM keys", "SELECT COUNT(*) FROM log$lake"):
+            failed = shell(where, "-e", statement)
+            table = "keys" if "keys" in statement else "log"
+            assert failed.returncode == 1, failed.stdout
+            assert table in failed.stderr and server.warehouse in failed.stderr, failed.stderr
+        works = shell(where, "--format", "json", "-e", "SELECT a FROM without_lake")
+        assert works.returncode == 0 and '{"a":5}' in works.stdout.replace(" ", ""), works.stderr
+        assert ("warning" in works.stderr) == (gone == "the folder")
+        assert gone == "the table" or not os.path.exists(server.warehouse)
+    finally:
+        os.rename(away + ".away", away)
 
 
 def test_nobody_at_the_address(tmp_path):

@@ -96,6 +96,7 @@ Status LocalSql::State::Connect() {
                                          sql::FlussCatalogOptions{.cluster = cluster,
                                                                   .loops = {&loop, &loops->at(1)},
                                                                   .lake = lake.get(),
+                                                                  .lake_status = lake_status,
                                                                   .views = &views}),
                                      io::SystemClock());
   loops->at(1).Post([this] { Watch(); });
@@ -114,7 +115,8 @@ Status LocalSql::State::OpenLake(const std::map<std::string, std::string>& confi
                                                  .properties = std::move(properties),
                                                  .files = &io::LocalFileSystem(),
                                                  .clock = &io::SystemClock(),
-                                                 .random = &io::SystemRandom()}));
+                                                 .random = &io::SystemRandom(),
+                                                 .read_only = true}));
   return Status::OK();
 }
 

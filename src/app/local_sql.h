@@ -23,7 +23,7 @@ class LocalSql : public SqlRunner {
   ~LocalSql() override;
 
   Status Run(const std::string& sql, const OnEvent& on_event) override;
-  /// Why the cluster's lake cannot be read from here, so that only what the servers hold is read;
+  /// Why the cluster's lake cannot be read from here, so that reads of tables that are in it fail;
   /// OK when it can, or there is none.
   const Status& lake_status() const;
 

@@ -127,7 +127,7 @@ Result<std::unique_ptr<SqlRunner>> Connect(const ShellOptions& options) {
                                                  .interrupted = [] { return interrupted != 0; }}));
   if (!local->lake_status().ok()) {
     std::cerr
-        << "warning: the lake of the cluster cannot be read, rows come from the servers alone: "
+        << "warning: the lake of the cluster cannot be read from here, nor tables that are in it: "
         << local->lake_status().message() << "\n";
   }
   return local;

@@ -33,6 +33,9 @@ struct LakeCatalogOptions {
   io::Random* random = nullptr;  ///< Called from any thread.
   /// False: the warehouse was made before, and its absence is an error.
   bool may_make_warehouse = true;
+  /// True: only to read. The warehouse's folder must be there, whoever made it, and nothing is
+  /// written into it to find out.
+  bool read_only = false;
 };
 
 /// The catalog of a warehouse, as the coordinator (DDL), tiering and SQL use it.

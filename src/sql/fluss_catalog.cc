@@ -159,8 +159,13 @@ std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema, const ty
 }  // namespace
 
 Result<std::shared_ptr<lake::LakeTable>> FlussTableCatalog::OpenLake(const types::TablePath& path) {
-  if (options_.lake == nullptr)
+  if (options_.lake == nullptr && options_.lake_status.ok())
     return Error(ErrorCode::kLakeStorageNotConfigured, "no lake is configured, table=", path);
+  if (options_.lake == nullptr) {
+    return Error(ErrorCode::kLakeStorageNotConfigured,
+                 "lake of the table cannot be read from here, table=", path,
+                 " reason=", options_.lake_status.message());
+  }
   ASSIGN_OR_RAISE(std::unique_ptr<lake::LakeTable> table, options_.lake->OpenTable(path));
   return std::shared_ptr<lake::LakeTable>(std::move(table));
 }
@@ -243,7 +248,6 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref, 
                        .unpinned = *options_.unpinned,
                        .scans = scans};
   planner.open_lake = [this](const types::TablePath& path) { return OpenLake(path); };
-  if (options_.lake == nullptr) planner.open_lake = nullptr;
   ASSIGN_OR_RAISE(auto read, planner.Plan(ref.path));
   return MakeUnionView(std::move(read));
 }

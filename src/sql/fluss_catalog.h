@@ -19,6 +19,8 @@ struct FlussCatalogOptions {
   std::vector<io::Loop*> loops;  ///< Where client work runs; dealt out. At least one.
   lake::LakeCatalog* lake =
       nullptr;  ///< Null: the cluster has no lake, or it cannot be reached from here.
+  /// Why `lake` is null though the cluster has one. Tables that are in it are then not read at all.
+  Status lake_status;
   ViewStore* views = nullptr;
   /// Shared by the catalogs of all sessions.
   std::shared_ptr<UnpinnedTables> unpinned = std::make_shared<UnpinnedTables>();

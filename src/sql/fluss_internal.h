@@ -62,7 +62,6 @@ struct UnionPlanner {
   std::shared_ptr<Interruption> interruption;
   UnpinnedTables& unpinned;
   int scans = 1;  ///< Of the read, by one statement.
-  /// Empty: there is no lake.
   std::function<Result<std::shared_ptr<lake::LakeTable>>(const types::TablePath&)> open_lake;
 
   /// A snapshot that is gone before its files are known is given up for a newer one, within a

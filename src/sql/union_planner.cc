@@ -118,7 +118,6 @@ Status UnionPlanner::FixStarts(UnionRead* read) const {
 
 Result<std::optional<client::LakeSnapshot>> UnionPlanner::Readable(
     const types::TablePath& path) const {
-  if (open_lake == nullptr) return std::nullopt;
   auto readable = interruption->Wait(
       loop, client::Admin(cluster).GetLakeSnapshot(loop, path, std::nullopt, /*readable=*/true));
   const ErrorCode code = CodeOf(readable.status());

@@ -26,6 +26,14 @@ class PaimonCatalog : public LakeCatalog {
         files_(*options.files),
         warehouse_(std::move(warehouse)) {}
 
+  // Warehouses of others have no mark.
+  Status Find() {
+    ASSIGN_OR_RAISE(const bool there, files_.Exists(warehouse_));
+    if (there) return Status::OK();
+    return Error(ErrorCode::kInvalidConfig,
+                 "warehouse is not there, datalake.paimon.warehouse=", warehouse_);
+  }
+
   // An empty mount point looks like a new warehouse, so a mark tells one that was made.
   Status FindOrMake(bool may_make) {
     ASSIGN_OR_RAISE(const bool made, files_.Exists(Mark()));
@@ -330,6 +338,10 @@ Result<std::unique_ptr<LakeCatalog>> LakeCatalog::Open(LakeCatalogOptions option
                  "warehouse must be a local folder, datalake.paimon.warehouse=", warehouse);
   }
   auto catalog = std::make_unique<paimon::PaimonCatalog>(options, std::move(warehouse));
+  if (options.read_only) {
+    RETURN_NOT_OK(catalog->Find());
+    return catalog;
+  }
   RETURN_NOT_OK(catalog->FindOrMake(options.may_make_warehouse));
   RETURN_NOT_OK(catalog->CheckWritable());
   return catalog;

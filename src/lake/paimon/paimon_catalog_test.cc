@@ -202,5 +202,24 @@ TEST_F(PaimonCatalogTest, AWarehouseThatIsGoneIsNotMadeAnew) {
   EXPECT_TRUE(io::LocalFileSystem().List(warehouse)->empty());
 }
 
+// A reader takes what is there, also a warehouse that others made, and leaves no trace.
+TEST_F(PaimonCatalogTest, AReaderOfAWarehouseWritesNothing) {
+  const std::string warehouse = folder_.path() + "/others";
+  const auto open_to_read = [&] {
+    return LakeCatalog::Open({.properties = {{"warehouse", warehouse}},
+                              .files = &io::LocalFileSystem(),
+                              .clock = &clock_,
+                              .random = &random_,
+                              .read_only = true})
+        .status();
+  };
+  const Status gone = open_to_read();
+  EXPECT_CODE(ErrorCode::kInvalidConfig, gone);
+  EXPECT_NE(gone.message().find(warehouse), std::string::npos);
+  ASSERT_OK(io::LocalFileSystem().MakeFolders(warehouse));
+  EXPECT_OK(open_to_read());
+  EXPECT_TRUE(io::LocalFileSystem().List(warehouse)->empty());
+}
+
 }  // namespace
 }  // namespace sluice::lake
