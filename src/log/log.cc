@@ -115,14 +115,16 @@ Status Log::Roll() {
   return segments_.back()->size_bytes() == 0 ? Status::OK() : StartSegment(end_offset_);
 }
 
+// Each goes from the list with its files: what an error leaves is still there.
 Status Log::RemoveSegments(size_t first, size_t last) {
-  for (size_t i = first; i < last; ++i) {
-    RETURN_NOT_OK(segments_[i]->Remove(file_system_));
-    std::erase(loaded_, segments_[i]->base_offset());
-    std::erase(dirty_, segments_[i]->base_offset());
+  const auto at = static_cast<ptrdiff_t>(first);
+  for (size_t left = last - first; left > 0; --left) {
+    const int64_t base_offset = segments_[first]->base_offset();
+    RETURN_NOT_OK(segments_[first]->Remove(file_system_));
+    std::erase(loaded_, base_offset);
+    std::erase(dirty_, base_offset);
+    segments_.erase(segments_.begin() + at);
   }
-  segments_.erase(segments_.begin() + static_cast<ptrdiff_t>(first),
-                  segments_.begin() + static_cast<ptrdiff_t>(last));
   return Status::OK();
 }
 

@@ -222,7 +222,8 @@ class Log {
   int64_t recovery_point_ = 0;
   int64_t largest_timestamp_ms_ = -1;
   uint64_t truncations_ = 0;
-  uint64_t written_bytes_ = 0;  // Checked by Open or appended since; a cut does not lower it.
+  // Checked by Open or appended since; TruncateTo does not lower it.
+  uint64_t written_bytes_ = 0;
   uint64_t saved_bytes_ = 0;    // Those of them that a checkpoint flush has covered.
   uint64_t scanned_bytes_ = 0;
 };

@@ -135,11 +135,13 @@ Status Log::AppendAsFollower(std::string_view batches) {
 Status Log::Append(const Plan& plan) {
   const int64_t end_before = end_offset_;
   const int64_t largest_before_ms = largest_timestamp_ms_;
+  const uint64_t bytes_before = written_bytes_;
   const Status written = Write(plan);
   if (!written.ok()) {
     const Status undone = CutAt(end_before);
     end_offset_ = end_before;
     largest_timestamp_ms_ = largest_before_ms;
+    written_bytes_ = bytes_before;  // No flush began meanwhile.
     broken_ = !undone.ok();
     return Error(ErrorCode::kLogStorage, "append failed folder=", folder_,
                  " reason=", written.message());

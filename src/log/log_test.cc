@@ -299,6 +299,42 @@ TEST_F(LogTest, ADeletionThatStoppedHalfWayIsFinished) {
   EXPECT_FALSE(back);
 }
 
+// Else a bucket with nothing to save would count as one that has, and be saved for ever.
+TEST_F(LogTest, AnUndoneAppendLeavesNothingUnsaved) {
+  std::string batches;
+  for (int i = 0; i < 30; ++i) batches += MakeBatch({.records = 2, .body = BodyOf(i)});
+  int undone = 0;
+  for (bool failed = true; failed; ++undone) {
+    io::SimFileSystem files(clock_);
+    ASSERT_OK_AND_ASSIGN(log_, Log::Open(files, clock_, "/log-0", options_, Log::kScanAll));
+    ASSERT_OK(Append({}).status());
+    ASSERT_OK(log_->Flush());
+    files.FailOperation(static_cast<uint64_t>(undone + 1));
+    failed = !log_->AppendAsLeader(batches, 0).ok();
+    EXPECT_EQ(log_->unsaved_bytes() == 0, failed) << undone;
+    EXPECT_EQ(log_->end_offset() == log_->recovery_point(), failed) << undone;
+  }
+  EXPECT_GT(undone, 5);
+}
+
+TEST_F(LogTest, ADeletionThatFailedHalfWayLeavesWhatIsThere) {
+  int failures = 0;
+  for (bool failed = true; failed; ++failures) {
+    io::SimFileSystem files(clock_);
+    ASSERT_OK_AND_ASSIGN(log_, Log::Open(files, clock_, "/log-0", options_, Log::kScanAll));
+    for (int i = 0; i < 40; ++i) ASSERT_OK(Append({.records = 2, .body = BodyOf(i)}).status());
+    log_->AdvanceHighWatermark(80);
+    ASSERT_OK(log_->Flush());
+    files.FailOperation(static_cast<uint64_t>(failures + 1));
+    failed = !log_->DeleteSegments({.delete_before_ms = INT64_MAX}).ok();
+    const auto left = static_cast<size_t>(log_->end_offset() - log_->start_offset()) / 2;
+    EXPECT_EQ(AllBodies(*log_).size(), left) << failures;
+    ASSERT_OK(log_->DeleteSegments({.delete_before_ms = INT64_MAX}).status());
+    EXPECT_EQ(log_->Segments().size(), 1u);
+  }
+  EXPECT_GT(failures, 9);
+}
+
 TEST_F(LogTest, OldLeadersAreFenced) {
   ASSERT_OK(Reopen());
   ASSERT_OK(log_->AppendAsLeader(MakeBatch({}), 3).status());

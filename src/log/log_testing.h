@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/testing.h"
+#include "io/sim/sim_file_system.h"
 #include "io/sim/sim_world.h"
 #include "log/log.h"
 #include "wire/log_batch.h"
