@@ -27,9 +27,10 @@ constexpr int kAttemptsToConnect = 4;
 constexpr std::chrono::milliseconds kInterruptLook{100};
 
 nlohmann::json ColumnsEvent(const std::vector<sql::ResultColumn>& columns) {
-  nlohmann::json event = {{"kind", "columns"}, {"columns", nlohmann::json::array()}};
-  for (const auto& column : columns)
-    event["columns"].push_back({{"name", column.name}, {"type", column.type_text}});
+  std::string text;
+  sql::AppendJsonColumns(columns, &text);
+  nlohmann::json event = {{"kind", "columns"}};
+  event["columns"] = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return event;
 }
 

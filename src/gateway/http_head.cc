@@ -57,6 +57,7 @@ std::optional<HttpRefusal> ReadTarget(std::string_view target, HttpHead* head) {
   std::string_view query = target;
   const auto path = Decode(Take(&query, '?'), false);
   if (!path || path->find('\0') != std::string::npos) return Malformed("broken escape in the path");
+  if (path->size() > HttpReader::kPathBytesMax) return HttpRefusal{414, "the path is too long"};
   head->path = *path;
   while (!query.empty()) {
     std::string_view value = Take(&query, '&');

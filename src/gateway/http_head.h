@@ -33,12 +33,14 @@ struct HttpRefusal {
 /// Format: HTTP/1.0 and HTTP/1.1, RFC 9112; a body has a content-length.
 class HttpReader {
  public:
+  static constexpr size_t kPathBytesMax = 2048;  ///< Decoded, without the query.
+
   HttpReader(size_t head_bytes_max, size_t body_bytes_max);
   ~HttpReader();
 
   /// Move the request's bytes from the front of *input, up to the end of its head the first time,
   /// then to its own end. What is not whole yet may stay there.
-  /// Refusals: 400 malformed, 411 a body without length, 413 and 431 past the bounds.
+  /// Refusals: 400 malformed, 411 a body without length, 413, 414 and 431 past the bounds.
   std::optional<HttpRefusal> Feed(std::string* input);
   bool has_head() const { return head_ != nullptr; }
   bool done() const;

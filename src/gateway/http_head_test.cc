@@ -9,8 +9,8 @@ constexpr size_t kHeadMax = 1000;
 constexpr size_t kBodyMax = 100;
 
 // The status of a refusal, 200 when the head was read, 0 when it is not whole.
-int StatusOfHead(std::string text) {
-  HttpReader reader(kHeadMax, kBodyMax);
+int StatusOfHead(std::string text, size_t head_bytes_max = kHeadMax) {
+  HttpReader reader(head_bytes_max, kBodyMax);
   const auto refusal = reader.Feed(&text);
   if (refusal) return refusal->status;
   return reader.has_head() ? 200 : 0;
@@ -90,6 +90,10 @@ TEST(HttpReaderTest, BoundsWhatItReads) {
   EXPECT_EQ(StatusOfHead(start + "Transfer-Encoding: gzip\r\n\r\n"), 411);
   EXPECT_EQ(StatusOfHead(start + "Content-Length: 101\r\n\r\n"), 413);
   EXPECT_EQ(StatusOfHead(start + "Content-Length: 100\r\n\r\n"), 200);
+
+  const std::string longest(HttpReader::kPathBytesMax - 1, 'a');
+  EXPECT_EQ(StatusOfHead("GET /" + longest + " HTTP/1.1\r\n\r\n", 32 << 10), 200);
+  EXPECT_EQ(StatusOfHead("GET /" + longest + "a HTTP/1.1\r\n\r\n", 32 << 10), 414);
 
   HttpReader reader(kHeadMax, kBodyMax);  // Header after header.
   std::string input = start;

@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 
 #include "base/log.h"
@@ -63,8 +62,11 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   }
 
   struct Entry {
+    bool Fits(std::string_view path) const;
+
     std::string method;
-    std::regex pattern;
+    std::string path;  // With `any_last` up to and with the last slash.
+    bool any_last;     // One more segment follows.
     Handler handler;
   };
 
@@ -88,11 +90,18 @@ struct HttpServer::State : std::enable_shared_from_this<State> {
   size_t open_count = 0;
 };
 
+bool HttpServer::State::Entry::Fits(std::string_view asked) const {
+  if (!any_last) return asked == path;
+  if (!asked.starts_with(path)) return false;
+  const std::string_view last = asked.substr(path.size());
+  return !last.empty() && last.find('/') == std::string_view::npos;
+}
+
 HttpResponse HttpServer::State::Find(const HttpHead& head, const HttpRequest& request) const {
   const std::string& method = head.method == "HEAD" ? "GET" : head.method;
   bool other_method = false;
   for (const Entry& route : routes) {
-    if (!std::regex_match(request.path, route.pattern)) continue;
+    if (!route.Fits(request.path)) continue;
     if (route.method == method) return route.handler(request);
     other_method = true;
   }
@@ -165,9 +174,11 @@ HttpServer::HttpServer(Options options) : state_(std::make_shared<State>(std::mo
 
 HttpServer::~HttpServer() { Stop(); }
 
-void HttpServer::Route(const std::string& method, const std::string& pattern, Handler handler) {
+void HttpServer::Route(const std::string& method, std::string path, Handler handler) {
   CHECK(method == "GET" || method == "POST" || method == "DELETE");
-  state_->routes.push_back({method, std::regex(pattern), std::move(handler)});
+  const bool any_last = path.ends_with("/*");
+  if (any_last) path.pop_back();
+  state_->routes.push_back({method, std::move(path), any_last, std::move(handler)});
 }
 
 Status HttpServer::Start() {

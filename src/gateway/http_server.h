@@ -68,9 +68,9 @@ class HttpServer {
   explicit HttpServer(Options options);
   ~HttpServer();
 
-  /// Register before Start. `method`: GET (HEAD goes along), POST or DELETE. `pattern`: a regular
-  /// expression over the whole path. The first one that fits is taken.
-  void Route(const std::string& method, const std::string& pattern, Handler handler);
+  /// Register before Start. `method`: GET (HEAD goes along), POST or DELETE. `path`: the whole one,
+  /// or "/…/*", where one more segment follows. The first one that fits is taken.
+  void Route(const std::string& method, std::string path, Handler handler);
   /// Errors: kNetwork, naming the address, when the port is in use.
   Status Start();
   /// Stop listening, end every connection and wait for running handlers.

@@ -55,6 +55,32 @@ TEST(HttpServerTest, ShowsErrorsWithTheirCodeAndAFittingStatus) {
   EXPECT_EQ(answer->body, R"({"code":"TABLE_NOT_EXIST","message":"unknown table table=a.b"})");
 }
 
+TEST(HttpServerTest, AStarStandsForOneLastSegment) {
+  HttpServer server(AnyPort());
+  server.Route("DELETE", "/api/things/*", [](const HttpRequest& r) {
+    return HttpResponse{.content_type = "text/plain", .body = r.path};
+  });
+  ASSERT_OK(server.Start());
+  httplib::Client client("127.0.0.1", server.port());
+  EXPECT_EQ(client.Delete("/api/things/a-1")->body, "/api/things/a-1");
+  EXPECT_EQ(client.Get("/api/things/a-1")->status, 405);
+  for (const char* path : {"/api/things", "/api/things/", "/api/things/a/b", "/api/thingsa"}) {
+    EXPECT_EQ(client.Delete(path)->status, 404) << path;
+  }
+}
+
+// As long as a head may be: whatever looks at the path must not need a stack of that length.
+TEST(HttpServerTest, LongPathsAreRefused) {
+  HttpServer server(AnyPort());
+  server.Route("DELETE", "/api/things/*", [](const HttpRequest&) { return HttpResponse{}; });
+  ASSERT_OK(server.Start());
+  httplib::Client client("127.0.0.1", server.port());
+  for (const char c : {'a', '-', '/'}) {
+    EXPECT_EQ(client.Get("/api/things/" + std::string(28'000, c))->status, 414);
+    EXPECT_EQ(client.Get("/" + std::string(2000, c))->status, 404);
+  }
+}
+
 TEST(HttpServerTest, RefusesAPortInUse) {
   HttpServer first(AnyPort());
   ASSERT_OK(first.Start());

@@ -41,12 +41,15 @@ int64_t RowsPerLine(const arrow::RecordBatch& batch) {
   return std::clamp<int64_t>(kBytesPerEvent / row_bytes, 1, kRowsPerEvent);
 }
 
+bool IsTimeout(const nlohmann::json& value) {
+  constexpr auto kMax = static_cast<uint64_t>(SqlEndpoint::kStatementMax.count());
+  return value.is_number_unsigned() && value.get<uint64_t>() <= kMax;  // Unsigned: all from 0 on.
+}
+
 std::string ColumnsLine(const std::vector<sql::ResultColumn>& columns) {
-  nlohmann::json event = {{"kind", "columns"}, {"columns", nlohmann::json::array()}};
-  for (const auto& column : columns) {
-    event["columns"].push_back({{"name", column.name}, {"type", column.type_text}});
-  }
-  return Line(event);
+  std::string line = R"({"kind":"columns","columns":)";
+  sql::AppendJsonColumns(columns, &line);
+  return line + "}\n";
 }
 
 }  // namespace
@@ -162,11 +165,11 @@ void SqlEndpoint::Register(HttpServer* server) {
     const auto id = Create();
     return id.ok() ? Answer({{"id", *id}}) : Refusal(429, id.status());
   });
-  server->Route("DELETE", "/api/v1/sessions/[0-9a-f-]+", [this](const HttpRequest& request) {
+  server->Route("DELETE", "/api/v1/sessions/*", [this](const HttpRequest& request) {
     if (!EndSession(std::string(LastPart(request.path)))) return NotFound(request.path);
     return Answer(nlohmann::json::object());
   });
-  server->Route("DELETE", "/api/v1/operations/[0-9a-f-]+", [this](const HttpRequest& request) {
+  server->Route("DELETE", "/api/v1/operations/*", [this](const HttpRequest& request) {
     if (!CancelOperation(std::string(LastPart(request.path)),
                          Status::Cancelled("the statement was cancelled"))) {
       return NotFound(request.path);
@@ -256,9 +259,10 @@ HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
         Error(ErrorCode::kInvalidConfig, "the body must be a JSON object with a text `sql`"));
   }
   const auto timeout = body.find("timeout_ms");
-  if (timeout != body.end() && (!timeout->is_number_integer() || timeout->get<int64_t>() < 0)) {
-    return ErrorResponse(
-        Error(ErrorCode::kInvalidConfig, "`timeout_ms` must be a whole number, 0 for no bound"));
+  if (timeout != body.end() && !IsTimeout(*timeout)) {
+    return ErrorResponse(Error(ErrorCode::kInvalidConfig,
+                               "`timeout_ms` must be a whole number, 0 for no bound, min=0 max=",
+                               SqlEndpoint::kStatementMax.count()));
   }
   std::optional<std::string> session;
   if (body.contains("session") && body["session"].is_string()) session = body["session"];

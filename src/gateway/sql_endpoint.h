@@ -22,6 +22,9 @@ namespace sluice::gateway {
 /// Format: docs/formats/sql-endpoint.md. Threads: any; a session runs one statement at a time.
 class SqlEndpoint {
  public:
+  /// Longest bound of a statement that can be asked for: 30 days.
+  static constexpr std::chrono::milliseconds kStatementMax{30ll * 24 * 3600 * 1000};
+
   struct Options {
     std::function<std::unique_ptr<sql::Session>()> make_session;
     io::Clock& clock;
@@ -29,7 +32,8 @@ class SqlEndpoint {
     size_t sessions_max = 256;                           ///< More are refused with 429,
     size_t statements_max = 12;                          ///< as are requests that run statements.
     std::chrono::milliseconds idle_max{30 * 60 * 1000};  ///< Of a session that runs nothing.
-    std::chrono::milliseconds statement_max{0};          ///< Of one statement; 0 = no bound.
+    std::chrono::milliseconds statement_max{
+        0};  ///< Of one statement, to kStatementMax; 0 = no bound.
     std::chrono::milliseconds watch_interval{100};  ///< Between looks at deadlines and idleness.
   };
 

@@ -129,6 +129,18 @@ TEST_F(SqlEndpointTest, AStatementEndsWhenItsTimeIsUp) {
   EXPECT_NE(Get(ended).find("REQUEST_TIME_OUT"), std::string::npos);
 }
 
+TEST_F(SqlEndpointTest, ABoundThatNoClockHoldsIsRefused) {
+  const auto status_of = [&](const std::string& bound) {
+    const std::string body = R"({"sql":"SELECT 1","timeout_ms":)" + bound + "}";
+    return Client().Post("/api/v1/sql", body, "application/json")->status;
+  };
+  EXPECT_EQ(status_of("2592000000"), 200);  // 30 days.
+  for (const char* bound : {"2592000001", "9223372036854", "9223372036854775807",
+                            "9223372036854775808", "18446744073709551615", "-1", "1.5", "null"}) {
+    EXPECT_EQ(status_of(bound), 400) << bound;
+  }
+}
+
 TEST_F(SqlEndpointTest, StoppingEndsStatementsAndRefusesOthers) {
   Start({});
   Get(begun);

@@ -208,6 +208,18 @@ Status CheckShape(const std::vector<ResultColumn>& columns, const arrow::RecordB
 
 }  // namespace
 
+void AppendJsonColumns(const std::vector<ResultColumn>& columns, std::string* out) {
+  out->push_back('[');
+  for (size_t i = 0; i < columns.size(); ++i) {
+    *out += i == 0 ? R"({"name":)" : R"(,{"name":)";
+    AppendQuoted(columns[i].name, out);
+    *out += R"(,"type":)";
+    AppendQuoted(columns[i].type_text, out);
+    out->push_back('}');
+  }
+  out->push_back(']');
+}
+
 Status AppendJsonRows(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
                       int64_t from, int64_t count, std::string* out) {
   RETURN_NOT_OK(CheckShape(columns, batch));
@@ -236,29 +248,6 @@ Status AppendJsonLine(const std::vector<ResultColumn>& columns, const arrow::Rec
     AppendJson(*columns[i].type, *batch.column(static_cast<int>(i)), row, out);
   }
   *out += "}\n";
-  return Status::OK();
-}
-
-Status AppendCsvLine(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
-                     int64_t row, std::string* out) {
-  RETURN_NOT_OK(CheckShape(columns, batch));
-  for (size_t i = 0; i < columns.size(); ++i) {
-    if (i > 0) out->push_back(',');
-    const arrow::Array& array = *batch.column(static_cast<int>(i));
-    if (array.IsNull(row)) continue;
-    const std::string text = CellOf(*columns[i].type, array, row).text;
-    if (!text.empty() && text.find_first_of(",\"\r\n") == std::string::npos) {
-      *out += text;
-      continue;
-    }
-    out->push_back('"');
-    for (const char c : text) {
-      out->push_back(c);
-      if (c == '"') out->push_back(c);
-    }
-    out->push_back('"');
-  }
-  out->push_back('\n');
   return Status::OK();
 }
 

@@ -12,6 +12,9 @@ namespace sluice::sql {
 // floating numbers in the shortest form that reads back, bytes as 0x and hexadecimal digits, a MAP
 // as an array of [key, value] (keys may be of any type), a ROW as an object.
 
+/// Append the columns as a JSON array of {"name": …, "type": …}, types as Flink prints them.
+void AppendJsonColumns(const std::vector<ResultColumn>& columns, std::string* out);
+
 /// Append rows [from, from + count) as one JSON array of arrays: numbers and booleans bare,
 /// decimals, times, text and bytes as strings, NULL as null; NaN and the infinities are strings.
 Status AppendJsonRows(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
@@ -20,10 +23,6 @@ Status AppendJsonRows(const std::vector<ResultColumn>& columns, const arrow::Rec
 /// Append one row as a JSON object with a newline; names in column order.
 Status AppendJsonLine(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
                       int64_t row, std::string* out);
-
-/// Append one row as CSV (RFC 4180) with a newline; NULL is an empty field, an empty string is "".
-Status AppendCsvLine(const std::vector<ResultColumn>& columns, const arrow::RecordBatch& batch,
-                     int64_t row, std::string* out);
 
 /// Text of one cell as a table shows it; NULL is "NULL".
 Result<std::string> CellText(const ResultColumn& column, const arrow::RecordBatch& batch,
