@@ -13,6 +13,8 @@ constexpr size_t kHeadBytes = wire::kFrameLengthBytes + wire::kRequestHeaderByte
 // error reply, which a close with unread bytes would destroy on its side.
 constexpr std::chrono::milliseconds kLinger{1000};
 constexpr size_t kLingerChunkBytes = 64 << 10;
+// A body is read in pieces of what must come within a second.
+constexpr size_t kBodyPieceBytes = ServedConnection::kBodyPace;
 
 }  // namespace
 
@@ -85,8 +87,8 @@ io::Task<bool> ServedConnection::ReadFrame() {
   if (closed_) co_return false;
   io::Call call{header.api_key, header.api_version, {}};
   call.body.resize(static_cast<size_t>(size_bytes) - wire::kRequestHeaderBytes);
-  const Status body_read = co_await reader_.Take(call.body.data(), call.body.size());
-  if (!body_read.ok() || closed_) co_return false;
+  const bool body_read = co_await ReadBody(&call.body);
+  if (!body_read || closed_) co_return false;
   last_traffic_ = loop_.clock().Monotonic();
   counters_->requests.fetch_add(1, std::memory_order_relaxed);
   counters_->received_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
@@ -94,6 +96,33 @@ io::Task<bool> ServedConnection::ReadFrame() {
   ++running_;
   io::Spawn(Answer(shared_from_this(), header.request_id, std::move(call), std::move(grant)));
   co_return true;
+}
+
+// Fills *body, whose bytes are granted; false when they did not come, or too slowly.
+io::Task<bool> ServedConnection::ReadBody(std::string* body) {
+  std::chrono::nanoseconds due = loop_.clock().Monotonic() + settings_->body_behind_max;
+  for (size_t done = 0; done < body->size();) {
+    const size_t piece_bytes = std::min(body->size() - done, kBodyPieceBytes);
+    const bool must_wait = piece_bytes > reader_.peek().size();
+    if (must_wait) ArmBodyTimer(due);
+    const Status read = co_await reader_.Take(body->data() + done, piece_bytes);
+    if (must_wait) loop_.Cancel(body_timer_);
+    if (!read.ok()) co_return false;
+    done += piece_bytes;
+    due += std::chrono::seconds(1);
+  }
+  co_return true;
+}
+
+void ServedConnection::ArmBodyTimer(std::chrono::nanoseconds due) {
+  const auto left = std::max(std::chrono::nanoseconds(0), due - loop_.clock().Monotonic());
+  const std::weak_ptr<ServedConnection> weak = weak_from_this();
+  body_timer_ = loop_.After(std::chrono::ceil<std::chrono::milliseconds>(left), [weak] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->counters_->refused_frames.fetch_add(1, std::memory_order_relaxed);
+    self->Close();
+  });
 }
 
 // Says why, lets the client read it, ends.

@@ -26,15 +26,19 @@ struct ConnectionSettings {
   size_t requests_max = 500;             ///< netty.server.max-queued-requests, per connection here
   uint64_t unsent_bytes_max = 16 << 20;  ///< Answers in memory; above, no further request is read.
   std::chrono::milliseconds idle_max{10 * 60 * 1000};  ///< netty.connection.max-idle-time
+  /// A body holds the budget while it comes, so its sender may fall no further behind kBodyPace.
+  std::chrono::milliseconds body_behind_max{30'000};
+  size_t connections_max = 4096;  ///< server.connections-max, of one listener; more are closed.
 };
 
 struct ConnectionCounters {
   std::atomic<int64_t> open{0};
   std::atomic<int64_t> accepted{0};
+  std::atomic<int64_t> turned_away{0};  ///< Past connections_max.
   std::atomic<int64_t> requests{0};
   std::atomic<int64_t> received_bytes{0};
   std::atomic<int64_t> sent_bytes{0};
-  std::atomic<int64_t> refused_frames{0};  ///< Malformed or oversize.
+  std::atomic<int64_t> refused_frames{0};  ///< Malformed, oversize or too slow.
 };
 
 /// The server's end of one client connection: reads frames, starts their calls in order of arrival,
@@ -44,6 +48,8 @@ struct ConnectionCounters {
 /// known. Threads: confined to the connection's loop.
 class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
  public:
+  static constexpr uint64_t kBodyPace = 1 << 20;  ///< Bytes per second.
+
   ServedConnection(std::shared_ptr<const ConnectionSettings> settings,
                    std::shared_ptr<ConnectionCounters> counters, io::Loop& loop,
                    std::unique_ptr<io::Connection> connection, shard::Gate::Pass pass);
@@ -55,6 +61,8 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
 
  private:
   io::Task<bool> ReadFrame();
+  io::Task<bool> ReadBody(std::string* body);
+  void ArmBodyTimer(std::chrono::nanoseconds due);
   io::Task<void> Refuse(int32_t request_id, Status error);
   io::Task<void> WaitForRoom();
   static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, int32_t request_id,
@@ -84,6 +92,7 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   std::optional<io::Completion<bool>> drained_;  // Serve waits for the last answer.
   std::chrono::nanoseconds last_traffic_{0};
   io::Loop::TimerId idle_timer_ = 0;
+  io::Loop::TimerId body_timer_ = 0;
 };
 
 }  // namespace sluice::server

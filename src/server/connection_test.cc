@@ -258,6 +258,62 @@ TEST(ConnectionTest, AnIdleConnectionIsClosedAndABusyOneIsNot) {
   EXPECT_EQ(served.listener->counters().open, 1);
 }
 
+TEST(ConnectionTest, ABodyThatDoesNotComeGivesTheBudgetBack) {
+  ServedWorld served({}, /*budget_bytes=*/1000);
+  const auto silent = served.Connect();
+  const std::string frame = Request(1, std::string(900, 'x'));
+  ASSERT_OK(io::SyncWait(served.client, Write(*silent, frame.substr(0, 100))));
+  const auto patient = served.Connect();
+  served.world.RunFor(milliseconds(100));
+  ASSERT_OK(io::SyncWait(served.client, Write(*patient, Request(2, "0:" + std::string(900, 'x')))));
+  served.world.RunFor(milliseconds(25'000));
+  EXPECT_EQ(served.budget.waiting(), 1u);
+  served.world.RunFor(milliseconds(10'000));
+  EXPECT_EQ(Next(served, *patient).request_id, 2);
+  EXPECT_TRUE(AtEnd(served, *silent));
+  EXPECT_EQ(served.listener->counters().refused_frames, 1);
+  EXPECT_EQ(served.budget.used_bytes(), 0u);
+}
+
+// Piece by piece, each as late as `pause_ms` after the one before; whether the body was served.
+bool ServesABodyWithPauses(int64_t pause_ms) {
+  ServedWorld served({.body_behind_max = milliseconds(1000)}, /*budget_bytes=*/100 << 20);
+  const auto connection = served.Connect();
+  const size_t piece_bytes = ServedConnection::kBodyPace;
+  const std::string frame = Request(1, "0:" + std::string(8 * piece_bytes, 'x'));
+  for (size_t at = 0; at < frame.size(); at += piece_bytes) {
+    const auto written =
+        io::SyncWait(served.client, Write(*connection, frame.substr(at, piece_bytes)));
+    if (!written.ok()) return false;
+    served.world.RunFor(milliseconds(pause_ms));
+  }
+  return !AtEnd(served, *connection);
+}
+
+TEST(ConnectionTest, ABodyMayTakeLongWhenItComesSteadily) {
+  EXPECT_TRUE(ServesABodyWithPauses(900));
+  EXPECT_FALSE(ServesABodyWithPauses(1500));
+}
+
+TEST(ConnectionTest, MoreConnectionsThanAgreedAreTurnedAway) {
+  for (const bool serve : {true, false}) {
+    ServedWorld served({.connections_max = 2}, 1 << 20, 1, serve);
+    auto first = served.Connect();
+    const auto second = served.Connect();
+    const auto third = served.Connect();
+    EXPECT_TRUE(AtEnd(served, *third));
+    EXPECT_EQ(served.listener->counters().turned_away, 1);
+    if (!serve) served.listener->Serve(served.echo);
+    ASSERT_OK(io::SyncWait(served.client, Write(*second, Request(1, "ok"))));
+    EXPECT_EQ(Next(served, *second).request_id, 1);
+    first->Close();
+    served.world.RunFor(milliseconds(100));
+    const auto fourth = served.Connect();
+    ASSERT_OK(io::SyncWait(served.client, Write(*fourth, Request(2, "ok"))));
+    EXPECT_EQ(Next(served, *fourth).request_id, 2);
+  }
+}
+
 TEST(ConnectionTest, StopEndsConnectionsAndWaitsForTheirCalls) {
   ServedWorld served;
   const auto connection = served.Connect();

@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include "base/log.h"
+
 namespace sluice::server {
 
 // Shared with the connections, which may outlive the listener by a moment.
@@ -18,10 +20,22 @@ struct FrameListener::State {
     std::shared_ptr<const ConnectionSettings> served_with;
     {
       const std::lock_guard lock(mutex);
+      if (!HasPlace()) return;  // It closes as it goes.
       served_with = settings;
       if (served_with == nullptr) waiting.push_back({&loop, std::move(connection)});
     }
     if (served_with != nullptr) Begin(self, loop, std::move(connection), std::move(served_with));
+  }
+
+  // The mutex is held.
+  bool HasPlace() {
+    const bool full = open.size() + waiting.size() >= connections_max;
+    if (full) counters->turned_away.fetch_add(1, std::memory_order_relaxed);
+    if (full && !std::exchange(was_full, full)) {
+      LogWarn("connections are turned away listener={} connections_max={}", name, connections_max);
+    }
+    was_full = full;
+    return !full;
   }
 
   void Begin(const std::shared_ptr<State>& self, io::Loop& loop,
@@ -71,16 +85,22 @@ struct FrameListener::State {
     io::Loop* loop;
     std::weak_ptr<ServedConnection> served;
   };
+  std::string name;
+  size_t connections_max = 0;
+  bool was_full = false;                               // At the last connection that came.
   std::shared_ptr<const ConnectionSettings> settings;  // Null until Serve.
   std::vector<Waiting> waiting;
   const std::shared_ptr<ConnectionCounters> counters = std::make_shared<ConnectionCounters>();
   shard::Gate gate;
-  std::mutex mutex;  // Guards settings, waiting and open, which loops use as connections come.
+  std::mutex
+      mutex;  // Guards was_full, settings, waiting and open, which loops use as connections come.
   std::map<const ServedConnection*, Open> open;
 };
 
 Result<std::unique_ptr<FrameListener>> FrameListener::Bind(Options options) {
   auto state = std::make_shared<State>();
+  state->name = options.settings.listener;
+  state->connections_max = options.settings.connections_max;
   const auto loops = options.loops;
   const auto accept = [state, loops](std::unique_ptr<io::Connection> connection) {
     for (io::Loop* loop : loops) {
