@@ -4,6 +4,7 @@
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <climits>
@@ -23,8 +24,8 @@ using boost::system::error_code;
 using internal::AsioLoop;
 
 constexpr size_t kCopyChunkBytes = 256 << 10;
-constexpr size_t kSendfileBytesMax =
-    1 << 20;  // A fast reader must not hold the loop for a whole segment.
+// A fast reader must not hold the loop for a whole segment: after so much others get their turn.
+constexpr size_t kTurnBytes = 1 << 20;
 
 AsioLoop& ToAsio(Loop& loop) {
   auto* asio_loop = dynamic_cast<AsioLoop*>(&loop);
@@ -98,6 +99,20 @@ class Writable {
   error_code error_;
 };
 
+// co_await: whatever else the loop has to do now is done first.
+class Turn {
+ public:
+  explicit Turn(Stream& stream) : stream_(stream) {}
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> waiter) {
+    stream_.loop.Post([waiter] { waiter.resume(); });
+  }
+  void await_resume() const {}
+
+ private:
+  Stream& stream_;
+};
+
 // Waits when `error` says that the socket is full. Errors: any other `error`, and a close while it
 // waits.
 Task<Status> WaitToWrite(std::shared_ptr<Stream> stream, int error) {
@@ -109,9 +124,17 @@ Task<Status> WaitToWrite(std::shared_ptr<Stream> stream, int error) {
   co_return Status::OK();
 }
 
+Task<Status> TakeTurn(std::shared_ptr<Stream> stream) {
+  Turn turn(*stream);
+  co_await turn;
+  if (stream->closed) co_return stream->Failure("closed");
+  co_return Status::OK();
+}
+
 Task<Status> SendMemory(std::shared_ptr<Stream> stream, std::vector<iovec> vectors,
                         bool more_follows) {
   size_t first = 0;
+  size_t of_turn = 0;  // Bytes sent since the loop did something else.
   while (first < vectors.size()) {
     msghdr message{};
     message.msg_iov = &vectors[first];
@@ -122,6 +145,7 @@ Task<Status> SendMemory(std::shared_ptr<Stream> stream, std::vector<iovec> vecto
       CO_RETURN_NOT_OK(co_await WaitToWrite(stream, errno));
       continue;
     }
+    of_turn += static_cast<size_t>(sent);
     auto left = static_cast<size_t>(sent);
     for (; first < vectors.size() && left >= vectors[first].iov_len; ++first)
       left -= vectors[first].iov_len;
@@ -129,6 +153,9 @@ Task<Status> SendMemory(std::shared_ptr<Stream> stream, std::vector<iovec> vecto
       vectors[first].iov_base = static_cast<char*>(vectors[first].iov_base) + left;
       vectors[first].iov_len -= left;
     }
+    if (first == vectors.size() || of_turn < kTurnBytes) continue;
+    of_turn = 0;
+    CO_RETURN_NOT_OK(co_await TakeTurn(stream));
   }
   co_return Status::OK();
 }
@@ -136,15 +163,20 @@ Task<Status> SendMemory(std::shared_ptr<Stream> stream, std::vector<iovec> vecto
 Task<Status> SendFileRange(std::shared_ptr<Stream> stream, Payload::FileRange range) {
   auto position = static_cast<off_t>(range.position_bytes);
   uint64_t left = range.size_bytes;
+  uint64_t of_turn = 0;
   while (left > 0) {
     const ssize_t sent = ::sendfile(stream->socket.native_handle(), range.file->descriptor(),
-                                    &position, std::min<uint64_t>(left, kSendfileBytesMax));
+                                    &position, std::min<uint64_t>(left, kTurnBytes));
     if (sent < 0) {
       CO_RETURN_NOT_OK(co_await WaitToWrite(stream, errno));
       continue;
     }
     if (sent == 0) co_return stream->Failure("file ends inside a range path=" + range.file->path());
     left -= static_cast<uint64_t>(sent);
+    of_turn += static_cast<uint64_t>(sent);
+    if (left == 0 || of_turn < kTurnBytes) continue;
+    of_turn = 0;
+    CO_RETURN_NOT_OK(co_await TakeTurn(stream));
   }
   co_return Status::OK();
 }
@@ -269,15 +301,62 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop> {
 
 class SocketListener : public Listener {
  public:
-  SocketListener(std::shared_ptr<AcceptLoop> accepting, uint16_t port)
+  SocketListener(std::vector<std::shared_ptr<AcceptLoop>> accepting, uint16_t port)
       : accepting_(std::move(accepting)), port_(port) {}
-  ~SocketListener() override { accepting_->Close(); }
+  ~SocketListener() override {
+    for (const auto& each : accepting_) each->Close();
+  }
   uint16_t port() const override { return port_; }
 
  private:
-  std::shared_ptr<AcceptLoop> accepting_;
+  std::vector<std::shared_ptr<AcceptLoop>> accepting_;  // One per address of the name.
   const uint16_t port_;
 };
+
+// The addresses of a name, each once.
+std::vector<tcp::endpoint> Distinct(const tcp::resolver::results_type& found) {
+  std::vector<tcp::endpoint> endpoints;
+  for (const auto& entry : found) {
+    if (std::ranges::find(endpoints, entry.endpoint()) == endpoints.end())
+      endpoints.push_back(entry.endpoint());
+  }
+  return endpoints;
+}
+
+// `alone`: no other address of the name is bound, so that "::" may take those of IPv4 too.
+tcp::acceptor Bind(asio::io_context& context, const tcp::endpoint& endpoint, bool alone,
+                   error_code& error) {
+  tcp::acceptor acceptor(context);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error && !alone && endpoint.address().is_v6())
+    acceptor.set_option(asio::ip::v6_only(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+  return acceptor;
+}
+
+// All of them at one port, that of the first which is bound where `port` is 0. What this machine
+// does not have (a name may stand for ::1 although there is no IPv6) is left out.
+std::vector<tcp::acceptor> BindAll(asio::io_context& context, std::vector<tcp::endpoint> endpoints,
+                                   uint16_t port, error_code& error) {
+  std::vector<tcp::acceptor> bound;
+  error_code absent;
+  for (tcp::endpoint& endpoint : endpoints) {
+    endpoint.port(port);
+    tcp::acceptor acceptor = Bind(context, endpoint, endpoints.size() == 1, error);
+    if (error == asio::error::address_family_not_supported ||
+        error == boost::system::errc::address_not_available) {
+      absent = error;
+      continue;
+    }
+    if (error) return {};
+    port = acceptor.local_endpoint(error).port();
+    bound.push_back(std::move(acceptor));
+  }
+  error = bound.empty() ? absent : error_code();
+  return bound;
+}
 
 class SocketNetwork : public Network {
  public:
@@ -289,17 +368,17 @@ class SocketNetwork : public Network {
     tcp::resolver resolver(context);
     const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
     if (error) return CannotListen(host, port, error);
-    const tcp::endpoint endpoint = found.begin()->endpoint();
-    tcp::acceptor acceptor(context);
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+    std::vector<tcp::acceptor> bound = BindAll(context, Distinct(found), port, error);
+    // A port that is free at one address may be taken at the next.
+    for (int tries = 1; port == 0 && error == asio::error::address_in_use && tries < 10; ++tries)
+      bound = BindAll(context, Distinct(found), port, error);
     if (error) return CannotListen(host, port, error);
-    const uint16_t bound_port = acceptor.local_endpoint(error).port();
-    auto accepting =
-        std::make_shared<AcceptLoop>(std::move(acceptor), std::move(loops), std::move(accept));
-    accepting->AcceptNext();
+    const uint16_t bound_port = bound[0].local_endpoint(error).port();
+    std::vector<std::shared_ptr<AcceptLoop>> accepting;
+    for (tcp::acceptor& acceptor : bound) {
+      accepting.push_back(std::make_shared<AcceptLoop>(std::move(acceptor), loops, accept));
+      accepting.back()->AcceptNext();
+    }
     return std::make_unique<SocketListener>(std::move(accepting), bound_port);
   }
 

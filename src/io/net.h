@@ -40,8 +40,8 @@ class Network {
   /// Called on the loop that the connection belongs to.
   using Accept = std::function<void(std::unique_ptr<Connection>)>;
   virtual ~Network() = default;
-  /// Accept connections on `host`:`port` (0 = any free port) and deal them out to `loops` in turn.
-  /// Errors: kNetwork, naming the address, when the port is in use.
+  /// Accept connections on `host`:`port` (0 = any free port), at every address of a name, and deal
+  /// them out to `loops` in turn. Errors: kNetwork, naming the address, when the port is in use.
   virtual Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port,
                                                    std::vector<Loop*> loops, Accept accept) = 0;
   /// The connection belongs to `loop`, on which this is called.

@@ -238,6 +238,27 @@ TEST_P(NetTest, ATakenPortGivesAnErrorThatNamesTheAddress) {
               testing::HasSubstr("127.0.0.1:" + std::to_string(listener->port())));
 }
 
+Task<Status> ConnectOnly(Network& network, Loop& loop, std::string host, uint16_t port) {
+  CO_ASSIGN_OR_RETURN(const auto connection, co_await network.Connect(loop, std::move(host), port));
+  co_return Status::OK();
+}
+
+// The empty name stands for every address of the machine: 0.0.0.0 and ::.
+TEST(SystemNetworkTest, ListensAtEveryAddressOfAName) {
+  SystemWorld world;
+  const auto six =
+      world.network().Listen("::1", 0, {&world.server(0)}, [](std::unique_ptr<Connection>) {});
+  ASSERT_OK_AND_ASSIGN(
+      const auto listener,
+      world.network().Listen("", 0, {&world.server(0)}, [](std::unique_ptr<Connection>) {}));
+  const auto reaches = [&](const char* host) {
+    return SyncWait(world.client(),
+                    ConnectOnly(world.network(), world.client(), host, listener->port()));
+  };
+  EXPECT_OK(reaches("127.0.0.1"));
+  if (six.ok()) EXPECT_OK(reaches("::1"));  // The machine has IPv6.
+}
+
 TEST_P(NetTest, AListenerThatIsGoneFreesItsPortAndRefuses) {
   auto listener = Serve(Echo);
   const uint16_t port = listener->port();
