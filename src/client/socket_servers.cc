@@ -20,6 +20,8 @@ Result<HostPort> ParseAddress(std::string_view text) {
   HostPort address;
   if (colon != std::string_view::npos && colon > 0) {
     address.host = text.substr(0, colon);
+    if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']')
+      address.host = address.host.substr(1, address.host.size() - 2);  // IPv6.
     const auto [end, error] =
         std::from_chars(text.data() + colon + 1, text.data() + text.size(), address.port);
     if (error == std::errc() && end == text.data() + text.size() && address.port != 0)

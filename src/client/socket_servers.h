@@ -9,7 +9,7 @@
 namespace sluice::client {
 
 struct SocketOptions {
-  std::string bootstrap_servers;  ///< "host:port,host:port"
+  std::string bootstrap_servers;  ///< "host:port,[::1]:port"
   std::string software_name = "sluice";
   std::string software_version = "0.1.0";
   std::chrono::milliseconds request_timeout{

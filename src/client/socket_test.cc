@@ -194,6 +194,18 @@ TEST_F(SocketTest, ABrokenConnectionFailsWhatIsUnderWayAndIsMadeAgain) {
   EXPECT_EQ(server_.connections, 2);
 }
 
+TEST(SocketServersTest, AddressesOfIpv6HaveBrackets) {
+  const auto loops = io::LoopThreads::Start("test", 1);
+  SocketOptions options;
+  options.bootstrap_servers = "[::1]:1";
+  const auto servers =
+      SocketServers::Make(io::SystemNetwork(), {&loops->at(0)}, options).ValueOrDie();
+  const auto nobody = io::SyncWait(loops->at(0), servers->Bootstrap(loops->at(0), 0));
+  EXPECT_CODE(ErrorCode::kNetwork, nobody);
+  EXPECT_THAT(nobody.status().message(), testing::HasSubstr("address=[::1]:1 "));
+  servers->Close();
+}
+
 TEST_F(SocketTest, CallsWithoutReplyTimeOut) {
   SocketOptions options;
   options.request_timeout = std::chrono::milliseconds(500);
