@@ -103,6 +103,11 @@ def test_writes_are_refused_before_the_disk_is_full(server):
     assert "nearly full" in refuses(STORAGE, lambda: put(client, keys, 0))
     assert "nearly full" in refuses(STORAGE, lambda: client.create_table("fluss.u", LOG_TABLE))
     assert server.sql("SELECT COUNT(*) FROM t") == [[10]]
+    for statement in ("INSERT INTO t VALUES (1, 1, 'x')", "INSERT INTO k VALUES (1, 1, 'x')"):
+        begin = time.monotonic()
+        with pytest.raises(SqlError, match="nearly full"):
+            server.sql(statement)
+        assert time.monotonic() - begin < 30  # A writer of the protocol would try for two minutes.
     assert health(server)["status"] == "writes refused"
     assert "nearly full" in health(server)["reason"]
     with urllib.request.urlopen(f"http://127.0.0.1:{server.http_port}/metrics", timeout=5) as answer:

@@ -171,6 +171,28 @@ io::Task<void> BatchSender::SendTo(std::shared_ptr<BatchSender> self, int32_t le
   self->Pump();
 }
 
+namespace {
+
+// Not a matter of this moment, unlike backpressure.
+bool IsStorageRefusal(ErrorCode code) {
+  return code == ErrorCode::kStorage || code == ErrorCode::kLogStorage ||
+         code == ErrorCode::kKvStorage || code == ErrorCode::kDiskWriteLocked;
+}
+
+}  // namespace
+
+// Also notes since when the server refuses the batch.
+bool BatchSender::IsLate(Batch* batch, const Status& outcome) const {
+  const std::chrono::nanoseconds now = loop_.clock().Monotonic();
+  if (!IsStorageRefusal(CodeOf(outcome))) {
+    batch->refused_since.reset();
+  } else if (!batch->refused_since) {
+    batch->refused_since = now;
+  }
+  return now > batch->deadline ||
+         (batch->refused_since && now - *batch->refused_since >= options_.storage_timeout);
+}
+
 void BatchSender::Settle(Lane* lane, Batch* batch, const Status& outcome) {
   --lane->in_flight;
   const bool acked = outcome.ok() || CodeOf(outcome) == ErrorCode::kDuplicateSequence;
@@ -192,7 +214,7 @@ void BatchSender::Settle(Lane* lane, Batch* batch, const Status& outcome) {
     // lost the writer.
     const bool follower =
         CodeOf(outcome) == ErrorCode::kOutOfOrderSequence && batch != &lane->batches.front();
-    const bool late = loop_.clock().Monotonic() > batch->deadline;
+    const bool late = IsLate(batch, outcome);
     if ((!follower && !IsRetriable(outcome)) || late) return Fail(outcome);
     ++counts_.retries;
     lane->draining = true;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class BatchSender : public std::enable_shared_from_this<BatchSender> {
     int32_t sequence;
     std::chrono::nanoseconds deadline;
     Stage stage = Stage::kWaiting;
+    std::optional<std::chrono::nanoseconds> refused_since;  // For the server's storage.
   };
   struct Lane {
     std::deque<Batch> batches;  // By sequence.
@@ -79,6 +81,7 @@ class BatchSender : public std::enable_shared_from_this<BatchSender> {
   std::string Request(const Sent& sent) const;
   std::vector<Status> Outcomes(const Sent& sent, const Result<std::string>& reply,
                                float* pressure) const;
+  bool IsLate(Batch* batch, const Status& outcome) const;
   void Settle(Lane* lane, Batch* batch, const Status& outcome);
   void Restart(Lane* lane, std::chrono::milliseconds delay);
   void WakeWaiters();

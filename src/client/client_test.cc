@@ -82,6 +82,30 @@ TEST_F(ClientTest, AtMostFiveBatchesOfABucketAreUnderWay) {
   EXPECT_EQ(writer->counts().rows_acked, 100);
 }
 
+// As it takes a while to make room on a disk, but not for ever.
+TEST_F(ClientTest, AWriterSaysWhatAServerRefusesForItsStorage) {
+  const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
+  WriterOptions options = SmallBatches();
+  options.storage_timeout = std::chrono::seconds(3);
+  int refusals = 4;
+  fake_->fault = [&](wire::ApiKey key) {
+    return key == wire::ApiKey::kProduceLog && refusals-- > 0 ? FakeCluster::Fault::kRefuse
+                                                              : FakeCluster::Fault::kNone;
+  };
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       Wait(AppendWriter::Open(loop_, cluster_, kPath, options)));
+  ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 0, 4))));
+  ASSERT_OK(Wait(writer->Flush()));
+
+  refusals = 1 << 20;
+  const auto before = loop_.clock().Monotonic();
+  ASSERT_OK(Wait(writer->Append(Numbered(table.info.descriptor, 4, 4))));
+  const Status refused = Wait(writer->Flush());
+  EXPECT_CODE(ErrorCode::kStorage, refused);
+  EXPECT_NE(refused.message().find("refused by the test"), std::string::npos);
+  EXPECT_LT(loop_.clock().Monotonic() - before, std::chrono::seconds(20));
+}
+
 TEST_F(ClientTest, FinalErrorsStopTheWriter) {
   const auto table = fake_->Add(kPath, Descriptor({}, {"id"}, 1));
   ASSERT_OK_AND_ASSIGN(const auto writer,

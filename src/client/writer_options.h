@@ -13,7 +13,10 @@ struct WriterOptions {
   int64_t buffer_bytes_max = 64 << 20;    ///< Rows not acknowledged yet; more make writers wait.
   std::chrono::milliseconds ack_timeout{30'000};  ///< Sent along: the server answers by then.
   std::chrono::milliseconds delivery_timeout{
-      120'000};                   ///< A batch not acknowledged by then fails the writer.
+      120'000};  ///< A batch not acknowledged by then fails the writer.
+  /// A batch that a server refuses for its storage (full disk, storage that fails) for so long, and
+  /// nothing but refuses, fails the writer.
+  std::chrono::milliseconds storage_timeout{120'000};
   bool create_partitions = true;  ///< Make partitions that rows need.
   // Upserts only.
   std::vector<std::string>

@@ -10,6 +10,9 @@ namespace sluice::sql {
 
 namespace {
 
+// A statement tells what hinders it; who writes a stream may rather wait for room.
+constexpr std::chrono::milliseconds kStorageTimeout{3000};
+
 // Writers are confined to their loop: they are called, and die, there.
 template <typename Writer>
 std::shared_ptr<Writer> OnLoop(io::Loop& loop, std::unique_ptr<Writer> writer) {
@@ -106,6 +109,7 @@ Result<std::unique_ptr<TableSink>> MakeFlussSink(client::ClusterPtr cluster, io:
   std::vector<std::string> all;
   for (const types::Column& column : schema.columns) all.push_back(column.name);
   client::WriterOptions writer_options;
+  writer_options.storage_timeout = kStorageTimeout;
   if (!table.descriptor.has_primary_key()) {
     auto opened = interruption->Wait(
         loop, client::AppendWriter::Open(loop, cluster, table.path, writer_options));
