@@ -141,16 +141,16 @@ types::DataTypePtr WithTimesOf(const types::DataTypePtr& lake, const types::Data
   }
 }
 
-// The system columns are there for those who name them. `own`: the table's schema, if there is one.
-std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema, const types::Schema* own) {
+// The system columns are there for those who name them. `own`: the table's, as far as it has them.
+std::vector<SourceColumn> ColumnsOfLake(const lake::LakeSchema& schema,
+                                        const std::vector<SourceColumn>& own) {
   std::vector<SourceColumn> columns;
   for (const types::Column& column : schema.columns) {
     const bool system = column.name == lake::kBucketColumn || column.name == lake::kOffsetColumn ||
                         column.name == lake::kTimestampColumn;
-    const int position = own == nullptr ? -1 : own->IndexOf(column.name);
+    const auto known = std::ranges::find(own, column.name, &SourceColumn::name);
     const types::DataTypePtr type =
-        position < 0 ? column.type
-                     : WithTimesOf(column.type, *own->columns[static_cast<size_t>(position)].type);
+        known == own.end() ? column.type : WithTimesOf(column.type, *known->type);
     columns.push_back({column.name, type, system});
   }
   return columns;
@@ -177,7 +177,8 @@ Result<std::vector<SourceColumn>> FlussTableCatalog::LakeColumns(const TableRef&
   // A lake may hold tables of others, and of those that were dropped.
   if (!own.ok() && code != ErrorCode::kTableNotExist && code != ErrorCode::kDatabaseNotExist)
     return own.status();
-  return ColumnsOfLake(table.schema(), own.ok() ? &own->descriptor.schema : nullptr);
+  return ColumnsOfLake(table.schema(), own.ok() ? ColumnsOfSchema(own->descriptor.schema)
+                                                : std::vector<SourceColumn>());
 }
 
 Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref) {
@@ -228,17 +229,18 @@ Status FlussTableCatalog::CheckNewest(const types::TablePath& path, lake::LakeTa
                " snapshot=", recorded->snapshot_id);
 }
 
-Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref, int scans) {
+Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref,
+                                                           const std::vector<SourceColumn>& bound,
+                                                           int scans) {
   if (ref.part == TablePart::kLakeSnapshots) {
     ASSIGN_OR_RAISE(const auto table, OpenLake(ref.path));
     ASSIGN_OR_RAISE(auto rows, table->SystemTable("snapshots"));
-    ASSIGN_OR_RAISE(auto columns, Columns(ref));
-    return MakeBatchView(std::move(columns), std::move(rows));
+    return MakeBatchView(bound, std::move(rows));
   }
   if (ref.part == TablePart::kLake) {
     ASSIGN_OR_RAISE(auto table, OpenLake(ref.path));
     if (!ref.as_of_ms && !ref.as_of_snapshot) RETURN_NOT_OK(CheckNewest(ref.path, *table));
-    ASSIGN_OR_RAISE(auto columns, LakeColumns(ref, *table));
+    auto columns = ColumnsOfLake(table->schema(), bound);
     return ViewOfLake(ref, std::move(columns), std::move(table), *options_.unpinned);
   }
 

@@ -399,7 +399,8 @@ Result<std::vector<SourceColumn>> MemoryCatalog::Columns(const TableRef& ref) {
   return columns;
 }
 
-Result<std::shared_ptr<TableView>> MemoryCatalog::View(const TableRef& ref, int) {
+Result<std::shared_ptr<TableView>> MemoryCatalog::View(const TableRef& ref,
+                                                       const std::vector<SourceColumn>&, int) {
   ASSIGN_OR_RAISE(std::vector<SourceColumn> columns, Columns(ref));
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(const auto table, Find(ref.path));

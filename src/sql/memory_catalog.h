@@ -45,7 +45,9 @@ class MemoryCatalog : public TableCatalog {
   Status CreateView(const ViewInfo& view, bool if_not_exists) override;
   Status DropView(const types::TablePath& path, bool if_exists) override;
   Result<std::vector<SourceColumn>> Columns(const TableRef& ref) override;
-  Result<std::shared_ptr<TableView>> View(const TableRef& ref, int scans) override;
+  Result<std::shared_ptr<TableView>> View(const TableRef& ref,
+                                          const std::vector<SourceColumn>& bound,
+                                          int scans) override;
   Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
                                               const SinkOptions& options) override;
 

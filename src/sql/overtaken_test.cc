@@ -79,8 +79,10 @@ class FatedView : public TableView {
 class FatedCatalog : public MemoryCatalog {
  public:
   using MemoryCatalog::MemoryCatalog;
-  Result<std::shared_ptr<TableView>> View(const TableRef& ref, int scans) override {
-    ASSIGN_OR_RAISE(auto whole, MemoryCatalog::View(ref, scans));
+  Result<std::shared_ptr<TableView>> View(const TableRef& ref,
+                                          const std::vector<SourceColumn>& bound,
+                                          int scans) override {
+    ASSIGN_OR_RAISE(auto whole, MemoryCatalog::View(ref, bound, scans));
     scans_of[ref.path.table] = scans;
     if (ref.path.table != "t") return whole;
     return std::make_shared<FatedView>(std::move(whole), &fate);

@@ -72,12 +72,16 @@ int TimesSaid(const std::string& sql, int64_t scan) {
 // Lakes before the tables that they belong to: a table then has every row of its `t$lake`.
 Result<std::map<TableRef, std::shared_ptr<TableView>>> QueryStream::TakeViews() const {
   std::map<TableRef, int> times;
-  for (const ScanUse& scan : scans_) times[scan.ref] += TimesSaid(sql_, scan.id);
+  std::map<TableRef, const std::vector<SourceColumn>*> bound;
+  for (const ScanUse& scan : scans_) {
+    times[scan.ref] += TimesSaid(sql_, scan.id);
+    bound[scan.ref] = &scan.source;
+  }
   std::map<TableRef, std::shared_ptr<TableView>> views;
   for (const bool lake : {true, false}) {
     for (const auto& [ref, scans] : times) {
       if ((ref.part != TablePart::kUnion) != lake) continue;
-      ASSIGN_OR_RAISE(views[ref], tables_.View(ref, scans));
+      ASSIGN_OR_RAISE(views[ref], tables_.View(ref, *bound[ref], scans));
     }
   }
   return views;

@@ -46,7 +46,8 @@ class StuckCatalog : public MemoryCatalog {
  public:
   StuckCatalog(io::Clock& clock, io::Loop& loop)
       : MemoryCatalog(clock), loop_(loop), reply_(loop), waiting_(loop) {}
-  Result<std::shared_ptr<TableView>> View(const TableRef&, int) override {
+  Result<std::shared_ptr<TableView>> View(const TableRef&, const std::vector<SourceColumn>&,
+                                          int) override {
     return std::make_shared<StuckView>([this] {
       waiting_.Set(true);
       return interruption()->Wait(loop_, Reply(reply_));

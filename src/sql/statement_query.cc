@@ -228,7 +228,7 @@ Result<ResultStreamPtr> Session::State::RunExplain(const ast::Explain& explain) 
   for (const OutputColumn& column : bound.columns)
     text += "  " + column.name + " " + column.type.ToString() + "\n";
   for (const ScanUse& scan : binder.scans()) {
-    ASSIGN_OR_RAISE(const auto view, tables.View(scan.ref, 1));
+    ASSIGN_OR_RAISE(const auto view, tables.View(scan.ref, scan.source, 1));
     std::string names;
     for (const int column : scan.used)
       names += (names.empty() ? "" : ", ") + scan.source[static_cast<size_t>(column)].name;

@@ -191,9 +191,12 @@ class TableCatalog {
   /// Columns of a table part, without fixing a point to read.
   virtual Result<std::vector<SourceColumn>> Columns(const TableRef& ref) = 0;
   /// Fix what a statement reads. A point that is gone before its plan is whole is planned anew.
-  /// `scans`: how often the statement reads it; what only several scans need may be left out for
-  /// one.
-  virtual Result<std::shared_ptr<TableView>> View(const TableRef& ref, int scans) = 0;
+  /// `bound`: the columns as Columns gave them when the statement was bound; a view has them with
+  /// the same types, or not at all. `scans`: how often the statement reads it; what only several
+  /// scans need may be left out for one.
+  virtual Result<std::shared_ptr<TableView>> View(const TableRef& ref,
+                                                  const std::vector<SourceColumn>& bound,
+                                                  int scans) = 0;
   virtual Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
                                                       const SinkOptions& options) = 0;
 
