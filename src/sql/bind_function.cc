@@ -25,10 +25,10 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"LTRIM", "s", "V", "ltrim($1)"},
     {"RTRIM", "s", "V", "rtrim($1)"},
     {"BTRIM", "s", "V", "trim($1)"},
-    {"LPAD", "sis", "STRING", "CASE WHEN $2 < 0 OR $3 = '' THEN NULL ELSE lpad($1, $2, $3) END"},
-    {"RPAD", "sis", "STRING", "CASE WHEN $2 < 0 OR $3 = '' THEN NULL ELSE rpad($1, $2, $3) END"},
-    {"REPEAT", "si", "STRING", "repeat($1, $2)"},
-    {"REPLACE", "sss", "STRING", "replace($1, $2, $3)"},
+    {"LPAD", "sis", "STRING", "flink_lpad($1, $2, $3)"},
+    {"RPAD", "sis", "STRING", "flink_rpad($1, $2, $3)"},
+    {"REPEAT", "si", "STRING", "flink_repeat($1, $2)"},
+    {"REPLACE", "sss", "STRING", "flink_replace($1, $2, $3)"},
     {"TRANSLATE", "sss", "STRING", "translate($1, $2, $3)"},
     {"REVERSE", "s", "STRING?", "reverse($1)"},
     {"LEFT", "si", "V?", "left($1, greatest($2, 0))"},
@@ -57,7 +57,8 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"STARTSWITH", "ss", "BOOLEAN", "starts_with($1, $2)"},
     {"ENDSWITH", "ss", "BOOLEAN", "ends_with($1, $2)"},
     {"REGEXP", "ss", "BOOLEAN", "regexp_matches($1, $2)"},
-    {"REGEXP_REPLACE", "sss", "STRING", "regexp_replace($1, $2, $3, 'g')"},
+    {"REGEXP_REPLACE", "sss", "STRING",
+     "regexp_replace(flink_room_to_replace($1, $3), $2, $3, 'g')"},
     {"REGEXP_EXTRACT", "ss", "STRING?",
      "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END"},
     {"REGEXP_EXTRACT", "ssi", "STRING?",
@@ -350,10 +351,8 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call,
         return InvalidAt(call.at, name, " needs text, type=", arg->type.ToString());
     }
     if (args.size() < 2) return wrong_count();
-    std::string text = "(";
-    for (size_t i = 1; i <= args.size(); ++i) text += (i > 1 ? " || $" : "$") + std::to_string(i);
-    if (name == "CONCAT") return MakeCall(name, SqlType::String(), text + ")", args);
-    return MakeCall(name, SqlType::String(), "concat_ws(" + List(1, args.size()) + ")", args);
+    const std::string function = name == "CONCAT" ? "flink_concat(" : "flink_concat_ws(";
+    return MakeCall(name, SqlType::String(), function + List(1, args.size()) + ")", args);
   }
   if (name == "TRIM") {
     for (const BoundPtr& arg : args) {
@@ -404,7 +403,7 @@ Result<BoundPtr> Binder::Impl::CollectionFunction(const ast::Expr& call,
     return MakeCall(name, SqlType::Of(SqlKind::kBoolean), "list_contains($1, $2)", args);
   }
   if (name == "ARRAY_JOIN" && array && args.size() == 2) {
-    return MakeCall(name, SqlType::String(), "array_to_string($1, $2)", args);
+    return MakeCall(name, SqlType::String(), "flink_array_join(CAST($1 AS VARCHAR[]), $2)", args);
   }
   if (name == "MAP_KEYS" && collection && !array) {
     return MakeCall(name, SqlType::Array(args[0]->type.children[0]), "map_keys($1)", args);

@@ -298,28 +298,14 @@ Result<SqlType> ConcatenationType(const SqlType& a, const SqlType& b, Position a
   return type;
 }
 
-// Arguments `first` to `last` in a balanced tree: the engine is slow on deep ones.
-void AppendBalanced(size_t first, size_t last, std::string* text) {
-  if (first == last) {
-    *text += "$" + std::to_string(first);
-    return;
-  }
-  const size_t middle = first + (last - first) / 2;
-  *text += "(";
-  AppendBalanced(first, middle, text);
-  *text += " || ";
-  AppendBalanced(middle + 1, last, text);
-  *text += ")";
-}
-
 Result<BoundPtr> Concatenate(const ast::Expr& call, std::vector<BoundPtr> args) {
   SqlType type = args[0]->type;
   for (size_t i = 1; i < args.size(); ++i) {
     ASSIGN_OR_RAISE(type, ConcatenationType(type, args[i]->type, call.args[i]->at));
   }
-  std::string text;
-  AppendBalanced(1, args.size(), &text);
-  return MakeCall("||", type, std::move(text), std::move(args));
+  std::string text = type.is_text() ? "flink_concat(" : "flink_concat_bytes(";
+  for (size_t i = 1; i <= args.size(); ++i) text += (i > 1 ? ", $" : "$") + std::to_string(i);
+  return MakeCall("||", type, text + ")", std::move(args));
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ std::string ToText(const Casting& c) {
   const std::string length = std::to_string(c.to.length);
   if (c.to.kind == SqlKind::kChar) {
     if (c.from.kind == SqlKind::kChar && c.from.length == c.to.length) return plain;
-    return "rpad(" + plain + ", " + length + ", ' ')";  // Also cuts what is longer.
+    return "flink_rpad(" + plain + ", " + length + ", ' ')";  // Also cuts what is longer.
   }
   const bool fits =
       c.to.length == SqlType::kMaxLength || (c.from.is_text() && c.from.length <= c.to.length);

@@ -164,6 +164,8 @@ using ScalarCallback = void (*)(FunctionInfo, DataChunk, Vector);
   X(void, destroy_scalar_function, (ScalarFunction*))                               \
   X(void, scalar_function_set_name, (ScalarFunction, const char*))                  \
   X(void, scalar_function_add_parameter, (ScalarFunction, LogicalType))             \
+  X(void, scalar_function_set_varargs, (ScalarFunction, LogicalType))               \
+  X(void, scalar_function_set_special_handling, (ScalarFunction))                   \
   X(void, scalar_function_set_return_type, (ScalarFunction, LogicalType))           \
   X(void, scalar_function_set_extra_info, (ScalarFunction, void*, DestroyCallback)) \
   X(void*, scalar_function_get_extra_info, (FunctionInfo))                          \

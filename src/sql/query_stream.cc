@@ -54,6 +54,8 @@ void QueryStream::GiveUp() {
     result_ = duckdb::QueryResult(engine_.api);
     interruption_.Clear();
   }
+  chunk_ = duckdb::Owned<duckdb::DataChunk>();
+  chunk_next_ = chunk_rows_ = 0;
   for (const ScanUse& scan : scans_) engine_.scans.Remove(scan.id);
 }
 
@@ -152,29 +154,52 @@ Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::NextOf(int64_t rows_min
   }
 }
 
+// Move to a chunk with rows left; false at the end.
+Result<bool> QueryStream::Advance() {
+  while (chunk_next_ == chunk_rows_ && !ended_) {
+    RETURN_NOT_OK(interruption_.status());
+    auto fetched = result_.Fetch();
+    // The engine knows only that it was stopped, not why.
+    if (!fetched.ok()) RETURN_NOT_OK(interruption_.status());
+    ASSIGN_OR_RAISE(chunk_, std::move(fetched));
+    ended_ = chunk_.get() == nullptr;
+    chunk_next_ = 0;
+    chunk_rows_ = ended_ ? 0 : static_cast<int64_t>(engine_.api.data_chunk_get_size(chunk_.get()));
+  }
+  return chunk_next_ < chunk_rows_;
+}
+
+// All rows that are left of the chunk, or as many as a batch has room for: the engine holds a text
+// once that stands in every row.
+Result<int64_t> QueryStream::ReadRows(
+    const std::vector<std::unique_ptr<arrow::ArrayBuilder>>& builders) {
+  const duckdb::Api& api = engine_.api;
+  int64_t count = chunk_rows_ - chunk_next_;
+  for (size_t i = 0; i < builders.size(); ++i) {
+    count = duckdb::RowsWithin(api, types_[i], api.data_chunk_get_vector(chunk_.get(), i),
+                               chunk_next_, count, kColumnBytesMax);
+  }
+  for (size_t i = 0; i < builders.size(); ++i) {
+    RETURN_NOT_OK(duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk_.get(), i),
+                                     chunk_next_, count, builders[i].get()));
+  }
+  chunk_next_ += count;
+  return count;
+}
+
 Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::Gather(int64_t rows_min) {
   std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders;
   for (const auto& field : schema_->fields()) {
     ASSIGN_OR_RAISE(auto builder, arrow::MakeBuilder(field->type()));
     builders.push_back(std::move(builder));
   }
-  const duckdb::Api& api = engine_.api;
   int64_t rows = 0;
-  while (rows < rows_min && !ended_) {
-    RETURN_NOT_OK(interruption_.status());
-    auto fetched = result_.Fetch();
-    // The engine knows only that it was stopped, not why.
-    if (!fetched.ok()) RETURN_NOT_OK(interruption_.status());
-    ASSIGN_OR_RAISE(const duckdb::Owned<duckdb::DataChunk> chunk, std::move(fetched));
-    if (chunk.get() == nullptr) {
-      ended_ = true;
-      break;
-    }
-    const auto count = static_cast<int64_t>(api.data_chunk_get_size(chunk.get()));
-    for (size_t i = 0; i < builders.size(); ++i) {
-      RETURN_NOT_OK(duckdb::ReadVector(api, types_[i], api.data_chunk_get_vector(chunk.get(), i),
-                                       count, builders[i].get()));
-    }
+  bool full = false;
+  while (rows < rows_min && !full) {
+    ASSIGN_OR_RAISE(const bool more, Advance());
+    if (!more) break;
+    ASSIGN_OR_RAISE(const int64_t count, ReadRows(builders));
+    full = chunk_next_ < chunk_rows_;  // What is left would be too much for one batch.
     rows += count;
   }
   if (rows == 0) return nullptr;

@@ -85,6 +85,18 @@ void Put(duckdb::Vector output, Index row, const T& value) {
   }
 }
 
+/// Bytes of one text that a function makes, and of all that it makes in one step (up to the
+/// engine's vector_size() rows). The engine does not count them against its memory limit.
+inline constexpr uint64_t kTextBytesMax = 16 << 20;
+inline constexpr uint64_t kVectorTextBytesMax = 256 << 20;
+
+inline Status CheckVectorBytes(uint64_t bytes) {
+  return bytes <= kVectorTextBytesMax
+             ? Status::OK()
+             : Status::ExecutionError("a function makes too much text in one step, bytes=", bytes,
+                                      " bytes_max=", kVectorTextBytesMax);
+}
+
 /// What a function of ours gives: a value, NULL, or an error of the whole query.
 template <typename T>
 using Outcome = Result<std::optional<T>>;
@@ -97,10 +109,15 @@ void CallOver(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector
   const std::tuple<Input<Args>...> inputs{Input<Args>(api.data_chunk_get_vector(chunk, I))...};
   const Index rows = api.data_chunk_get_size(chunk);
   uint64_t* mask = nullptr;
+  uint64_t bytes = 0;
   for (Index row = 0; row < rows; ++row) {
     std::optional<R> value;
     if (!(std::get<I>(inputs).IsNull(row) || ...)) {
       Outcome<R> outcome = function(std::get<I>(inputs).Get(row)...);
+      if constexpr (kKindOf<R> == SqlKind::kVarchar) {
+        if (outcome.ok() && outcome->has_value()) bytes += (*outcome)->size();
+        if (const Status room = CheckVectorBytes(bytes); !room.ok()) outcome = room;
+      }
       if (!outcome.ok()) {
         api.scalar_function_set_error(info, outcome.status().message().c_str());
         return;
@@ -142,6 +159,8 @@ Status Register(const Api& api, duckdb::Connection connection, const char* name,
   return Status::Invalid("query engine does not take a function, name=", name);
 }
 
+/// Those whose result may be far larger than what goes in, with a bound.
+Status RegisterGrowingFunctions(const Api& api, duckdb::Connection connection);
 /// The functions on text; the rest are in scalar_functions.cc.
 Status RegisterTextFunctions(const Api& api, duckdb::Connection connection);
 

@@ -46,6 +46,8 @@ class QueryStream : public ResultStream {
  public:
   /// Starts of one query, the first included.
   static constexpr int kStartsMax = 5;
+  /// Text of a batch's column, beyond its first row.
+  static constexpr int64_t kColumnBytesMax = 32 << 20;
 
   /// Fix the views of all tables, then start the query. `tables` outlives the stream.
   static Result<std::unique_ptr<QueryStream>> Start(Engine::State& engine,
@@ -66,6 +68,8 @@ class QueryStream : public ResultStream {
   Status StartOver(Status why);
   void GiveUp();
   Result<std::shared_ptr<arrow::RecordBatch>> Gather(int64_t rows_min);
+  Result<bool> Advance();
+  Result<int64_t> ReadRows(const std::vector<std::unique_ptr<arrow::ArrayBuilder>>& builders);
 
   Engine::State& engine_;
   duckdb::Connection connection_;
@@ -74,6 +78,9 @@ class QueryStream : public ResultStream {
   std::string sql_;
   std::vector<ScanUse> scans_;
   duckdb::QueryResult result_;
+  duckdb::Owned<duckdb::DataChunk> chunk_;  // Of the result.
+  int64_t chunk_next_ = 0;                  // Its first row that has not left.
+  int64_t chunk_rows_ = 0;
   std::vector<SqlType> types_;
   std::shared_ptr<arrow::Schema> schema_;
   int starts_ = 0;

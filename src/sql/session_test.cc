@@ -143,5 +143,28 @@ TEST_F(SessionInterruptTest, EndsAQueryThatOnlyComputes) {
   EXPECT_TRUE(status.IsCancelled()) << status.ToString();
 }
 
+// The engine holds a text once that stands in every row; batches hold it each time.
+TEST(SessionTest, BatchesOfLongTextsAreCut) {
+  SetClock clock;
+  Session session(TestEngine(), std::make_shared<MemoryCatalog>(clock), clock);
+  ASSERT_OK_AND_ASSIGN(const auto stream,
+                       session.Execute("SELECT x, REPEAT('y', 10000000) AS y FROM "
+                                       "(VALUES (1), (2), (3), (4), (5), (6), (7), (8)) AS t(x)"));
+  std::vector<int64_t> sizes;
+  int32_t next = 1;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const auto batch, stream->Next());
+    if (batch == nullptr) break;
+    sizes.push_back(batch->num_rows());
+    const auto& numbers = static_cast<const arrow::Int32Array&>(*batch->column(0));
+    const auto& texts = static_cast<const arrow::StringArray&>(*batch->column(1));
+    for (int64_t row = 0; row < batch->num_rows(); ++row) {
+      EXPECT_EQ(numbers.Value(row), next++);
+      EXPECT_EQ(texts.value_length(row), 10000000);
+    }
+  }
+  EXPECT_EQ(sizes, (std::vector<int64_t>{3, 3, 2}));
+}
+
 }  // namespace
 }  // namespace sluice::sql

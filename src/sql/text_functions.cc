@@ -171,7 +171,7 @@ Status RegisterTextFunctions(const Api& api, duckdb::Connection connection) {
   SLUICE_REGISTER("flink_parse_url", ParseUrl);
   SLUICE_REGISTER("flink_special_upper", SpecialUpper);
   SLUICE_REGISTER("flink_like_escape", LikeEscape);
-  return Status::OK();
+  return RegisterGrowingFunctions(api, connection);
 }
 
 }  // namespace sluice::sql

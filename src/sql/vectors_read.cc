@@ -1,11 +1,15 @@
 #include <arrow/builder.h>
 #include <arrow/util/decimal.h>
 
+#include <algorithm>
+
 #include "sql/vectors.h"
 
 namespace sluice::sql::duckdb {
 
 namespace {
+
+constexpr int32_t kFixedBytesMax = 16 << 20;  // Of one BINARY(n), which is filled up.
 
 /// Rows [from, from + count) of a vector.
 struct Slice {
@@ -60,6 +64,9 @@ Status ReadText(const Slice& slice, arrow::ArrayBuilder* out) {
 }
 
 Status ReadFixedBinary(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* out) {
+  if (type.length > kFixedBytesMax)
+    return Error(ErrorCode::kInvalidTable, "value is too long, type=", type.ToString(),
+                 " bytes_max=", kFixedBytesMax);
   auto* builder = static_cast<arrow::FixedSizeBinaryBuilder*>(out);
   const auto* values = slice.data<StringValue>();
   for (int64_t i = 0; i < slice.count; ++i) {
@@ -202,9 +209,24 @@ Status Read(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* out) {
 
 }  // namespace
 
-Status ReadVector(const Api& api, const SqlType& type, Vector vector, int64_t count,
+int64_t RowsWithin(const Api& api, const SqlType& type, Vector vector, int64_t from, int64_t count,
+                   int64_t bytes_max) {
+  if (type.kind == SqlKind::kBinary)
+    return std::clamp<int64_t>(bytes_max / std::max(1, type.length), 1, count);
+  if (!type.is_text() && !type.is_binary()) return count;
+  const Slice slice{api, vector, static_cast<Index>(from), count};
+  const auto* values = slice.data<StringValue>();
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!slice.IsNull(i)) bytes += values[i].length;
+    if (bytes > bytes_max) return std::max<int64_t>(i, 1);
+  }
+  return count;
+}
+
+Status ReadVector(const Api& api, const SqlType& type, Vector vector, int64_t from, int64_t count,
                   arrow::ArrayBuilder* out) {
-  return Read(type, {api, vector, 0, count}, out);
+  return Read(type, {api, vector, static_cast<Index>(from), count}, out);
 }
 
 }  // namespace sluice::sql::duckdb
