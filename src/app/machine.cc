@@ -2,7 +2,9 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <malloc.h>
 #include <net/if.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,6 +37,16 @@ std::string MachineAddress() {
   }
   return "127.0.0.1";
 }
+
+std::chrono::nanoseconds ProcessCpuTime() {
+  rusage used{};
+  if (::getrusage(RUSAGE_SELF, &used) != 0) return std::chrono::nanoseconds(0);
+  return std::chrono::seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+uint64_t FreeHeapBytes() { return ::mallinfo2().fordblks; }
+void ReturnFreeHeap() { ::malloc_trim(0); }
 
 std::string ProgramFolder() {
   char path[PATH_MAX];

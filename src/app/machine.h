@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -10,6 +11,12 @@ int MachineCores();
 /// An address by which other machines reach this one, as far as its interfaces tell; the loopback
 /// address when there is no other.
 std::string MachineAddress();
+/// What all threads of this process have used so far.
+std::chrono::nanoseconds ProcessCpuTime();
+/// Bytes that the heap holds and nobody uses; also those whose pages went back to the system.
+uint64_t FreeHeapBytes();
+/// Give the pages of the heap's free memory back to the system.
+void ReturnFreeHeap();
 /// Folder that holds the running program; empty when it cannot be found out.
 std::string ProgramFolder();
 

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ int Usage(std::FILE* out, int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Arrow's own allocator keeps what it once had; the heap's free memory goes back
+  // (memory_return.h).
+  ::setenv("ARROW_DEFAULT_MEMORY_POOL", "system", /*overwrite=*/0);
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   if (args.empty()) return Usage(stderr, 2);
   if (args[0] == "--help" || args[0] == "help") return Usage(stdout, 0);

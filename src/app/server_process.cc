@@ -5,6 +5,7 @@
 #include "app/disk_watch.h"
 #include "app/http_part.h"
 #include "app/machine.h"
+#include "app/memory_return.h"
 #include "app/settings.h"
 #include "base/log.h"
 #include "client/cluster.h"
@@ -154,6 +155,7 @@ Status ServerProcess::Parts::OpenLake() {
 
 Status ServerProcess::Parts::StartTablet() {
   disks->Start(local_thread->at(0), *sync_pool);
+  StartMemoryReturn(local_thread->at(0), *sync_pool);
   shard::Shards::Options shard_options;
   for (size_t i = 0; i < shard_threads->size(); ++i)
     shard_options.loops.push_back(&shard_threads->at(i));

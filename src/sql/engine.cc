@@ -50,6 +50,8 @@ Status Engine::State::Open(const EngineOptions& options) {
       {"threads", std::to_string(std::max(1, options.threads))},
       {"memory_limit", std::to_string(options.memory_bytes_max) + "B"},
       {"temp_directory", options.temp_folder},
+      // What a query freed goes back to the system while nobody asks for it.
+      {"allocator_background_threads", "true"},
       {"autoinstall_known_extensions", "false"},
       {"autoload_known_extensions", "false"},
       {"enable_external_access", "false"},
