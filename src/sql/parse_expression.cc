@@ -11,37 +11,15 @@ using ast::ExprPtr;
 
 namespace {
 
-ExprPtr Make(ExprKind kind, Position at) {
-  auto expr = std::make_unique<Expr>();
-  expr->kind = kind;
-  expr->at = at;
-  return expr;
-}
-
-template <typename... Args>
-ExprPtr MakeCall(std::string name, Position at, Args... args) {
-  ExprPtr call = Make(ExprKind::kCall, at);
-  call->name = std::move(name);
-  (call->args.push_back(std::move(args)), ...);
-  return call;
-}
-
 ExprPtr Negate(ExprPtr expr, bool negated) {
   if (!negated) return expr;
   const Position at = expr->at;
-  return MakeCall("NOT", at, std::move(expr));
+  return MakeCallExpr("NOT", at, std::move(expr));
 }
 
 constexpr std::array kComparisons = {
     std::string_view("="),  std::string_view("<>"), std::string_view("!="), std::string_view("<"),
     std::string_view("<="), std::string_view(">"),  std::string_view(">=")};
-
-// Functions that the grammar calls without parentheses.
-constexpr std::array kBareFunctions = {
-    std::string_view("CURRENT_TIMESTAMP"), std::string_view("CURRENT_DATE"),
-    std::string_view("CURRENT_TIME"),      std::string_view("LOCALTIMESTAMP"),
-    std::string_view("LOCALTIME"),         std::string_view("CURRENT_ROW_TIMESTAMP"),
-    std::string_view("CURRENT_DATABASE"),  std::string_view("CURRENT_CATALOG")};
 
 }  // namespace
 
@@ -51,7 +29,7 @@ Result<ExprPtr> Parser::Chain(Result<ExprPtr> (Parser::*operand)(), bool (Parser
   const Subtree subtree(*this);
   ASSIGN_OR_RAISE(ExprPtr first, (this->*operand)());
   if (!(this->*at)()) return first;
-  ExprPtr chain = MakeCall(std::string(name), Peek().at, std::move(first));
+  ExprPtr chain = MakeCallExpr(std::string(name), Peek().at, std::move(first));
   while ((this->*at)()) {
     const Position operator_at = Take().at;
     if (chain->args.size() >= kChainMax) {
@@ -77,7 +55,7 @@ Result<ExprPtr> Parser::Negation() {
   const Depth depth(*this);
   const Position at = Take().at;
   ASSIGN_OR_RAISE(ExprPtr operand, Negation());
-  return Raised(MakeCall("NOT", at, std::move(operand)));
+  return Raised(MakeCallExpr("NOT", at, std::move(operand)));
 }
 
 Result<ExprPtr> Parser::Comparison() {
@@ -101,7 +79,7 @@ Result<ExprPtr> Parser::Predicate(ExprPtr left, bool* more) {
       return NotCovered(Peek().at, "comparison with ALL, ANY or SOME");
     }
     ASSIGN_OR_RAISE(ExprPtr right, Concatenation());
-    return MakeCall(std::move(op), at, std::move(left), std::move(right));
+    return MakeCallExpr(std::move(op), at, std::move(left), std::move(right));
   }
   if (PeekSymbol("==")) return InvalidAt(at, "== is not an operator, write =");
   if (PeekWord("IS")) return IsTest(std::move(left));
@@ -114,7 +92,7 @@ Result<ExprPtr> Parser::Predicate(ExprPtr left, bool* more) {
     return LikeTail(std::move(left), negated, at);
   if (AcceptWord("OVERLAPS")) {
     ASSIGN_OR_RAISE(ExprPtr right, Concatenation());
-    return MakeCall("OVERLAPS", at, std::move(left), std::move(right));
+    return MakeCallExpr("OVERLAPS", at, std::move(left), std::move(right));
   }
   *more = false;
   return left;
@@ -125,12 +103,12 @@ Result<ExprPtr> Parser::IsTest(ExprPtr left) {
   const bool negated = AcceptWord("NOT");
   if (AcceptWords({"DISTINCT", "FROM"})) {
     ASSIGN_OR_RAISE(ExprPtr right, Concatenation());
-    return MakeCall(negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", at, std::move(left),
-                    std::move(right));
+    return MakeCallExpr(negated ? "IS NOT DISTINCT FROM" : "IS DISTINCT FROM", at, std::move(left),
+                        std::move(right));
   }
   for (const std::string_view test : {"NULL", "TRUE", "FALSE", "UNKNOWN"}) {
     if (AcceptWord(test)) {
-      return MakeCall((negated ? "IS NOT " : "IS ") + std::string(test), at, std::move(left));
+      return MakeCallExpr((negated ? "IS NOT " : "IS ") + std::string(test), at, std::move(left));
     }
   }
   if (PeekWord("JSON")) return NotCovered(Peek().at, "IS JSON");
@@ -143,13 +121,13 @@ Result<ExprPtr> Parser::BetweenTail(ExprPtr left, bool negated, Position at) {
   ASSIGN_OR_RAISE(ExprPtr low, Concatenation());
   RETURN_NOT_OK(ExpectWord("AND"));
   ASSIGN_OR_RAISE(ExprPtr high, Concatenation());
-  return Negate(MakeCall(symmetric ? "BETWEEN SYMMETRIC" : "BETWEEN", at, std::move(left),
-                         std::move(low), std::move(high)),
+  return Negate(MakeCallExpr(symmetric ? "BETWEEN SYMMETRIC" : "BETWEEN", at, std::move(left),
+                             std::move(low), std::move(high)),
                 negated);
 }
 
 Result<ExprPtr> Parser::InTail(ExprPtr left, bool negated, Position at) {
-  ExprPtr in = Make(ExprKind::kIn, at);
+  ExprPtr in = MakeExpr(ExprKind::kIn, at);
   in->negated = negated;
   in->args.push_back(std::move(left));
   if (PeekSymbol("(") && StartsQuery(1)) {
@@ -171,7 +149,7 @@ Result<ExprPtr> Parser::LikeTail(ExprPtr left, bool negated, Position at) {
     name = "SIMILAR TO";
   }
   ASSIGN_OR_RAISE(ExprPtr pattern, Concatenation());
-  ExprPtr call = MakeCall(std::move(name), at, std::move(left), std::move(pattern));
+  ExprPtr call = MakeCallExpr(std::move(name), at, std::move(left), std::move(pattern));
   if (AcceptWord("ESCAPE")) {
     ASSIGN_OR_RAISE(ExprPtr escape, Concatenation());
     call->args.push_back(std::move(escape));
@@ -189,7 +167,7 @@ Result<ExprPtr> Parser::Sum() {
   while (PeekSymbol("+") || PeekSymbol("-")) {
     const Token op = Take();
     ASSIGN_OR_RAISE(ExprPtr right, Product());
-    ASSIGN_OR_RAISE(left, Raised(MakeCall(op.text, op.at, std::move(left), std::move(right))));
+    ASSIGN_OR_RAISE(left, Raised(MakeCallExpr(op.text, op.at, std::move(left), std::move(right))));
   }
   return left;
 }
@@ -200,7 +178,7 @@ Result<ExprPtr> Parser::Product() {
   while (PeekSymbol("*") || PeekSymbol("/") || PeekSymbol("%")) {
     const Token op = Take();
     ASSIGN_OR_RAISE(ExprPtr right, Unary());
-    ASSIGN_OR_RAISE(left, Raised(MakeCall(op.text, op.at, std::move(left), std::move(right))));
+    ASSIGN_OR_RAISE(left, Raised(MakeCallExpr(op.text, op.at, std::move(left), std::move(right))));
   }
   return left;
 }
@@ -212,7 +190,7 @@ Result<ExprPtr> Parser::Unary() {
   const Token op = Take();
   ASSIGN_OR_RAISE(ExprPtr operand, Unary());
   return op.text == "+" ? std::move(operand)
-                        : Raised(MakeCall("NEGATE", op.at, std::move(operand)));
+                        : Raised(MakeCallExpr("NEGATE", op.at, std::move(operand)));
 }
 
 Result<ExprPtr> Parser::Postfix() {
@@ -223,13 +201,13 @@ Result<ExprPtr> Parser::Postfix() {
     if (AcceptSymbol("[")) {
       ASSIGN_OR_RAISE(ExprPtr index, Expression());
       RETURN_NOT_OK(ExpectSymbol("]"));
-      ExprPtr whole = Make(ExprKind::kIndex, at);
+      ExprPtr whole = MakeExpr(ExprKind::kIndex, at);
       whole->args.push_back(std::move(expr));
       whole->args.push_back(std::move(index));
       ASSIGN_OR_RAISE(expr, Raised(std::move(whole)));
     } else if (PeekSymbol(".") && PeekIdentifier(1)) {
       Take();
-      ExprPtr whole = Make(ExprKind::kField, at);
+      ExprPtr whole = MakeExpr(ExprKind::kField, at);
       whole->names.push_back(Take().text);
       whole->args.push_back(std::move(expr));
       ASSIGN_OR_RAISE(expr, Raised(std::move(whole)));
@@ -239,204 +217,6 @@ Result<ExprPtr> Parser::Postfix() {
       return expr;
     }
   }
-}
-
-Result<ExprPtr> Parser::Primary() {
-  if (PeekSymbol("(")) return Parenthesized();
-  ASSIGN_OR_RAISE(ExprPtr expr, Unparenthesized());
-  return Raised(std::move(expr));
-}
-
-Result<ExprPtr> Parser::Unparenthesized() {
-  const Token& token = Peek();
-  if (token.kind == TokenKind::kSymbol) {
-    if (token.text == "*") {
-      ExprPtr star = Make(ExprKind::kStar, token.at);
-      Take();
-      return star;
-    }
-    return Unexpected("an expression");
-  }
-  if (token.kind == TokenKind::kEnd) return Unexpected("an expression");
-  if (token.kind != TokenKind::kWord && token.kind != TokenKind::kQuoted) return Literal();
-  bool matched = true;
-  ASSIGN_OR_RAISE(ExprPtr special, KeywordExpression(&matched));
-  if (matched) return special;
-  return NameOrCall();
-}
-
-Result<ExprPtr> Parser::Literal() {
-  const Token& token = Take();
-  ExprPtr literal = Make(ExprKind::kNumber, token.at);
-  literal->text = token.text;
-  literal->number_kind = token.kind;
-  if (token.kind == TokenKind::kString || token.kind == TokenKind::kUnicode)
-    literal->kind = ExprKind::kString;
-  if (token.kind == TokenKind::kHex) literal->kind = ExprKind::kBinary;
-  // Literals side by side are one: 'a' 'b'.
-  while (literal->kind == ExprKind::kString && Peek().kind == TokenKind::kString)
-    literal->text += Take().text;
-  return literal;
-}
-
-Result<ExprPtr> Parser::Parenthesized() {
-  const Position at = Take().at;
-  if (StartsQuery()) {
-    ExprPtr subquery = Make(ExprKind::kSubquery, at);
-    ASSIGN_OR_RAISE(subquery->query, Query());
-    RETURN_NOT_OK(ExpectSymbol(")"));
-    return Raised(std::move(subquery));
-  }
-  ASSIGN_OR_RAISE(ExprPtr first, Expression());
-  if (PeekSymbol(",")) {
-    ExprPtr row = Make(ExprKind::kRow, at);
-    row->args.push_back(std::move(first));
-    while (AcceptSymbol(",")) {
-      ASSIGN_OR_RAISE(ExprPtr next, Expression());
-      row->args.push_back(std::move(next));
-    }
-    RETURN_NOT_OK(ExpectSymbol(")"));
-    return Raised(std::move(row));
-  }
-  RETURN_NOT_OK(ExpectSymbol(")"));
-  // (a - b) DAY TO SECOND: the difference of two times as an interval.
-  if (first->kind == ExprKind::kCall && first->name == "-" &&
-      (PeekWord("DAY") || PeekWord("HOUR") || PeekWord("MINUTE") || PeekWord("SECOND") ||
-       PeekWord("YEAR") || PeekWord("MONTH"))) {
-    ASSIGN_OR_RAISE(first->name2, TimeUnit());
-    first->name = "TIME DIFFERENCE";
-    if (AcceptWord("TO")) RETURN_NOT_OK(TimeUnit().status());
-  }
-  return first;
-}
-
-// Expressions that start with a word of their own; clears `matched` when the next token starts
-// none.
-Result<ExprPtr> Parser::KeywordExpression(bool* matched) {
-  const Token token = Peek();
-  if (token.kind != TokenKind::kWord) {
-    *matched = false;
-    return nullptr;
-  }
-  const std::string& word = token.upper;
-  if (word == "NULL" || word == "TRUE" || word == "FALSE") {
-    Take();
-    ExprPtr literal = Make(word == "NULL" ? ExprKind::kNull : ExprKind::kBoolean, token.at);
-    literal->text = word;
-    return literal;
-  }
-  if (word == "CASE") return CaseExpression();
-  if ((word == "CAST" || word == "TRY_CAST") && PeekSymbol("(", 1)) return CastExpression(word);
-  if (word == "INTERVAL" &&
-      (Peek(1).kind == TokenKind::kString || Peek(1).kind == TokenKind::kInteger ||
-       PeekSymbol("-", 1) || PeekSymbol("(", 1))) {
-    return IntervalExpression();
-  }
-  if (word == "EXISTS" && PeekSymbol("(", 1)) {
-    Take();
-    Take();
-    ExprPtr exists = Make(ExprKind::kExists, token.at);
-    ASSIGN_OR_RAISE(exists->query, Query());
-    RETURN_NOT_OK(ExpectSymbol(")"));
-    return exists;
-  }
-  if ((word == "DATE" || word == "TIME" || word == "TIMESTAMP") &&
-      Peek(1).kind == TokenKind::kString) {
-    Take();
-    ExprPtr literal = Make(ExprKind::kTemporal, token.at);
-    literal->name = word;
-    literal->text = Take().text;
-    return literal;
-  }
-  if (word == "ARRAY" && PeekSymbol("[", 1)) return CollectionExpression(ExprKind::kArray);
-  if (word == "MAP" && PeekSymbol("[", 1)) return CollectionExpression(ExprKind::kMap);
-  if (word == "ROW" && PeekSymbol("(", 1)) {
-    Take();
-    ExprPtr row = Make(ExprKind::kRow, token.at);
-    ASSIGN_OR_RAISE(row->args, Arguments());
-    return row;
-  }
-  if (std::ranges::find(kBareFunctions, word) != kBareFunctions.end() && !PeekSymbol(".", 1)) {
-    Take();
-    if (AcceptSymbol("(")) {
-      if (Peek().kind == TokenKind::kInteger) Take();  // A precision; CURRENT_TIMESTAMP(3).
-      RETURN_NOT_OK(ExpectSymbol(")"));
-    }
-    return MakeCall(word, token.at);
-  }
-  *matched = false;
-  return nullptr;
-}
-
-Result<ExprPtr> Parser::CaseExpression() {
-  ExprPtr expr = Make(ExprKind::kCase, Take().at);
-  if (!PeekWord("WHEN")) {
-    expr->simple = true;
-    ASSIGN_OR_RAISE(ExprPtr operand, Expression());
-    expr->args.push_back(std::move(operand));
-  }
-  do {
-    RETURN_NOT_OK(ExpectWord("WHEN"));
-    ASSIGN_OR_RAISE(ExprPtr when, Expression());
-    RETURN_NOT_OK(ExpectWord("THEN"));
-    ASSIGN_OR_RAISE(ExprPtr then, Expression());
-    expr->args.push_back(std::move(when));
-    expr->args.push_back(std::move(then));
-  } while (PeekWord("WHEN"));
-  if (AcceptWord("ELSE")) {
-    expr->has_else = true;
-    ASSIGN_OR_RAISE(ExprPtr other, Expression());
-    expr->args.push_back(std::move(other));
-  }
-  RETURN_NOT_OK(ExpectWord("END"));
-  return expr;
-}
-
-Result<ExprPtr> Parser::CastExpression(std::string_view name) {
-  ExprPtr cast = Make(ExprKind::kCast, Take().at);
-  cast->name = name;
-  RETURN_NOT_OK(ExpectSymbol("("));
-  ASSIGN_OR_RAISE(ExprPtr operand, Expression());
-  cast->args.push_back(std::move(operand));
-  RETURN_NOT_OK(ExpectWord("AS"));
-  ASSIGN_OR_RAISE(cast->type, Type());
-  RETURN_NOT_OK(ExpectSymbol(")"));
-  return cast;
-}
-
-// INTERVAL '5' MINUTE, INTERVAL '1-2' YEAR TO MONTH, INTERVAL 5 MINUTES, INTERVAL -5 DAY.
-Result<ExprPtr> Parser::IntervalExpression() {
-  ExprPtr interval = Make(ExprKind::kInterval, Take().at);
-  bool negative = AcceptSymbol("-");
-  if (Peek().kind == TokenKind::kString || Peek().kind == TokenKind::kInteger) {
-    interval->text = Take().text;
-  } else {
-    ASSIGN_OR_RAISE(ExprPtr amount, Primary());
-    interval->args.push_back(std::move(amount));
-  }
-  interval->negated = negative;
-  ASSIGN_OR_RAISE(interval->name, TimeUnit());
-  RETURN_NOT_OK(TypeArgument().status());  // DAY(3): the precision is taken as given.
-  if (AcceptWord("TO")) {
-    ASSIGN_OR_RAISE(interval->name2, TimeUnit());
-    RETURN_NOT_OK(TypeArgument().status());
-  }
-  return interval;
-}
-
-Result<ExprPtr> Parser::CollectionExpression(ExprKind kind) {
-  ExprPtr collection = Make(kind, Take().at);
-  RETURN_NOT_OK(ExpectSymbol("["));
-  while (!PeekSymbol("]")) {
-    ASSIGN_OR_RAISE(ExprPtr item, Expression());
-    collection->args.push_back(std::move(item));
-    if (!AcceptSymbol(",")) break;
-  }
-  RETURN_NOT_OK(ExpectSymbol("]"));
-  if (kind == ExprKind::kMap && collection->args.size() % 2 != 0) {
-    return InvalidAt(collection->at, "MAP needs keys and values in pairs");
-  }
-  return collection;
 }
 
 }  // namespace sluice::sql

@@ -11,8 +11,9 @@
 namespace sluice::sql {
 
 /// Recursive descent over the tokens of one statement. Expressions climb by precedence
-/// (parse_expression.cc), calls are in parse_call.cc, queries in parse_query.cc, CREATE, ALTER and
-/// DROP in parse_definition.cc, other statements in parse_statement.cc.
+/// (parse_expression.cc), their leaves are in parse_primary.cc, calls in parse_call.cc, queries in
+/// parse_query.cc, what follows FROM in parse_from.cc, CREATE, ALTER and DROP in
+/// parse_definition.cc, other statements in parse_statement.cc.
 class Parser {
  public:
   Parser(std::string_view text, std::vector<Token> tokens)
@@ -178,5 +179,27 @@ class Parser {
   int depth_ = 0;
   int tallest_ = 0;  // Nodes above one another in what the innermost Subtree has parsed.
 };
+
+inline ast::ExprPtr MakeExpr(ast::ExprKind kind, Position at) {
+  auto expr = std::make_unique<ast::Expr>();
+  expr->kind = kind;
+  expr->at = at;
+  return expr;
+}
+
+template <typename... Args>
+ast::ExprPtr MakeCallExpr(std::string name, Position at, Args... args) {
+  ast::ExprPtr call = MakeExpr(ast::ExprKind::kCall, at);
+  call->name = std::move(name);
+  (call->args.push_back(std::move(args)), ...);
+  return call;
+}
+
+template <typename T>
+std::unique_ptr<ast::Body> MakeBody(T node) {
+  auto body = std::make_unique<ast::Body>();
+  body->node = std::move(node);
+  return body;
+}
 
 }  // namespace sluice::sql
