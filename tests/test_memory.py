@@ -1,0 +1,48 @@
+"""What the server holds when nothing is asked of it, and what one statement may take."""
+import mmap
+import time
+
+import pytest
+
+import cluster
+from cluster import SqlError
+
+
+def resident_mb(server, field="VmRSS"):
+    with open(f"/proc/{server.process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(field)) // 1024
+
+
+@pytest.fixture
+def plain_server(make_server):
+    """Not one with a sanitizer, which has an allocator of its own."""
+    made = make_server(server__memory__limit="1gb").start()
+    with open(cluster.binary(), "rb") as program, mmap.mmap(program.fileno(), 0, access=mmap.ACCESS_READ) as image:
+        if image.find(b"__asan_init") >= 0 or image.find(b"__tsan_init") >= 0:
+            pytest.skip("the program has a sanitizer")
+    return made
+
+
+def test_a_quiet_server_gives_memory_back(plain_server):
+    assert resident_mb(plain_server) < 100
+    plain_server.sql("CREATE TABLE t (id BIGINT, s STRING) WITH ('bucket.num' = '1')")
+    for _ in range(3):
+        plain_server.sql("INSERT INTO t VALUES " + ", ".join(f"({i}, 'text number {i} of many')" for i in range(20000)))
+    assert plain_server.sql("SELECT COUNT(DISTINCT s) FROM t") == [[20000]]
+    peak = resident_mb(plain_server, "VmHWM")
+    deadline = time.monotonic() + 60
+    while resident_mb(plain_server) > peak / 2:
+        assert time.monotonic() < deadline, f"holds {resident_mb(plain_server)} MB, had {peak} MB"
+        time.sleep(0.5)
+
+
+@pytest.mark.parametrize("text", [
+    "REPEAT('x', 2000000000)", "REPEAT(s, 2000000000)", "LPAD(s, 2000000000, 'x')", "CAST(s AS CHAR(2000000000))",
+    "REPLACE(REPEAT('x', 1000000), 'x', REPEAT(s, 1000000))", "REPEAT(s, 1000000) LIKE '%y'"])
+def test_a_text_has_a_bound(plain_server, text):
+    plain_server.sql("CREATE TABLE t (id BIGINT, s STRING) WITH ('bucket.num' = '1')")
+    plain_server.sql("INSERT INTO t VALUES " + ", ".join(f"({i}, 'x')" for i in range(2000)))
+    with pytest.raises(SqlError, match="text"):
+        plain_server.sql(f"SELECT COUNT({text}) FROM t")
+    assert resident_mb(plain_server, "VmHWM") < 1000
+    assert plain_server.sql("SELECT COUNT(*) FROM t") == [[2000]]
