@@ -16,8 +16,11 @@ Stop StopAndStart(Machine& machine) {
   const Stop stop = machine.OneIn(2) ? Stop::kKill : Stop::kPowerLoss;
   if (stop == Stop::kKill) {
     machine.files.Restart();
+    ++machine.kills;
   } else {
     Probe("machine.power-loss");
+    if (machine.kills > 0) Probe("machine.power-loss-after-kills");
+    machine.kills = 0;
     machine.files.Crash(machine.random);
   }
   machine.clock.Advance(std::chrono::milliseconds(machine.random.Below(2000)));

@@ -77,8 +77,9 @@ int Main(int argc, char** argv) {
   const Arguments arguments = Parse(argc, argv);
   OpenLog("", arguments.verbose ? LogLevel::kDebug : LogLevel::kError);
   std::signal(SIGABRT, SayWhichRun);
-  for (const char* name : {"machine.power-loss", "machine.stopped-in-recovery",
-                           "machine.stopped-in-step", "machine.failed-operation"}) {
+  for (const char* name :
+       {"machine.power-loss", "machine.power-loss-after-kills", "machine.stopped-in-recovery",
+        "machine.stopped-in-step", "machine.failed-operation"}) {
     ExpectProbe(name);
   }
   bool passed = true;

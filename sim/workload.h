@@ -40,6 +40,9 @@ struct Machine {
   /// True once the machine has stopped or failed an operation: errors may be its own from then on.
   bool Faulted() const { return files.operations() >= fault_at_; }
 
+  /// Kills in a row, since the last power loss: what their processes wrote may not be durable.
+  int kills = 0;
+
  private:
   uint64_t count_ = 0;
   uint64_t fault_at_ = UINT64_MAX;

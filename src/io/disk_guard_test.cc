@@ -27,6 +27,7 @@ class FakeDisk {
     Status Remove(const std::string& path) override { return real_.Remove(path); }
     Status RemoveTree(const std::string& path) override { return real_.RemoveTree(path); }
     Status MakeFolders(const std::string& path) override { return real_.MakeFolders(path); }
+    Status SyncPath(const std::string& path) override { return real_.SyncPath(path); }
     Status SyncFolder(const std::string& path) override { return real_.SyncFolder(path); }
     Result<std::vector<Entry>> List(const std::string& folder) override {
       return real_.List(folder);

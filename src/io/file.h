@@ -73,8 +73,12 @@ class FileSystem {
   virtual Status Remove(const std::string& path) = 0;
   /// Remove a folder with all below it; fine when it is not there.
   virtual Status RemoveTree(const std::string& path) = 0;
-  /// Make the folder and those above it, durably.
+  /// Make the folder and those above it, durably, also when they are there already: see SyncPath.
   virtual Status MakeFolders(const std::string& path) = 0;
+  /// Make durable the names that lead to a folder: a process that was killed may have made them and
+  /// not synced them. Costs nothing for a path that is known to be durable. Folders above whose
+  /// names nobody can sync (no permission, no such operation there) are passed over.
+  virtual Status SyncPath(const std::string& path) = 0;
   /// Make created, renamed and removed names of a folder durable.
   virtual Status SyncFolder(const std::string& path) = 0;
   /// Entries of a folder in name order.

@@ -243,6 +243,11 @@ INSTANTIATE_TEST_SUITE_P(Local, FileTest, testing::Values(&Make<LocalMachine>));
 INSTANTIATE_TEST_SUITE_P(Sim, FileTest, testing::Values(&Make<SimMachine>));
 INSTANTIATE_TEST_SUITE_P(LinkingSim, FileTest, testing::Values(&Make<LinkingSimMachine>));
 
+TEST(LocalFileTest, FoldersAboveThatNobodyCanSyncArePassedOver) {
+  EXPECT_FALSE(LocalFileSystem().SyncFolder("/proc/self").ok());
+  EXPECT_OK(LocalFileSystem().SyncPath("/proc/self/fd"));
+}
+
 TEST(RenameByLinkTest, MovesFinishesAHalfMoveAndKeepsWhatIsThere) {
   const TempDir folder;
   FileSystem& files = LocalFileSystem();

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <unordered_set>
 
 #include "base/log.h"
 #include "io/file.h"
@@ -215,6 +217,44 @@ FileSystem::Entry ToEntry(std::string name, const struct stat& info) {
   return {std::move(name), S_ISDIR(info.st_mode), static_cast<uint64_t>(info.st_size), modified_ms};
 }
 
+// Sync a folder; an errno, or 0.
+int SyncNamesOf(const std::string& folder) {
+  const int number =
+      Retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (number < 0) return errno;
+  const Descriptor opened(number);
+  return Retried([&] { return ::fsync(number); }) == 0 ? 0 : errno;
+}
+
+// Of a folder that we did not make: not ours to read, or of a file system without such a sync.
+bool NobodyCanSync(int error) {
+  return error == EACCES || error == EPERM || error == EROFS || error == EINVAL || error == ENOTSUP;
+}
+
+// Folders whose names are known to be durable, with all names above them. Threads: any.
+class DurableNames {
+ public:
+  bool Contains(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    return paths_.contains(path);
+  }
+  void Add(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    if (paths_.size() >= kPathsMax) paths_.clear();  // Costs some syncs again.
+    paths_.insert(path);
+  }
+  /// Its name is about to be made anew.
+  void Forget(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    paths_.erase(path);
+  }
+
+ private:
+  static constexpr size_t kPathsMax = 16 << 10;
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::unordered_set<std::string> paths_;
+};
+
 class MachineFiles : public FileSystem {
  public:
   Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
@@ -253,23 +293,37 @@ class MachineFiles : public FileSystem {
 
   Status MakeFolders(const std::string& path) override {
     struct stat info;
-    if (::stat(path.c_str(), &info) == 0) {
-      return S_ISDIR(info.st_mode) ? Status::OK() : ErrnoStatus("make folder", path, ENOTDIR);
-    }
+    if (::stat(path.c_str(), &info) == 0)
+      return S_ISDIR(info.st_mode) ? SyncPath(path) : ErrnoStatus("make folder", path, ENOTDIR);
     if (errno != ENOENT) return ErrnoStatus("make folder", path, errno);
     const std::string above = FolderOf(path);
     if (above == path) return ErrnoStatus("make folder", path, errno);
     RETURN_NOT_OK(MakeFolders(above));
+    durable_names_.Forget(path);
     if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
       return ErrnoStatus("make folder", path, errno);
-    return SyncFolder(above);
+    RETURN_NOT_OK(SyncFolder(above));
+    durable_names_.Add(path);
+    return Status::OK();
+  }
+
+  Status SyncPath(const std::string& path) override {
+    std::vector<std::string> synced;
+    for (std::string at = path; !durable_names_.Contains(at);) {
+      const std::string above = FolderOf(at);
+      if (above == at) break;
+      const int error = SyncNamesOf(above);
+      if (error != 0 && !NobodyCanSync(error)) return ErrnoStatus("sync", above, error);
+      synced.push_back(std::exchange(at, above));
+    }
+    // Only now: a known name says the same of all above it.
+    for (const std::string& name : synced) durable_names_.Add(name);
+    return Status::OK();
   }
 
   Status SyncFolder(const std::string& path) override {
-    ASSIGN_OR_RAISE(const Descriptor folder, OpenDescriptor(path, O_RDONLY | O_DIRECTORY));
-    if (Retried([&] { return ::fsync(folder.number()); }) != 0)
-      return ErrnoStatus("sync", path, errno);
-    return Status::OK();
+    const int error = SyncNamesOf(path);
+    return error == 0 ? Status::OK() : ErrnoStatus("sync", path, error);
   }
 
   Result<std::vector<Entry>> List(const std::string& folder) override {
@@ -311,6 +365,9 @@ class MachineFiles : public FileSystem {
     return Space{info.f_bavail * info.f_frsize, (info.f_blocks - info.f_bfree) * info.f_frsize,
                  info.f_blocks * info.f_frsize};
   }
+
+ private:
+  DurableNames durable_names_;
 };
 
 }  // namespace

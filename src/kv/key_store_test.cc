@@ -2,6 +2,8 @@
 
 #include <rocksdb/env.h>
 
+#include "io/sim/sim_file_system.h"
+#include "io/sim/sim_world.h"
 #include "kv/tablet_fixture.h"
 #include "rocks/disk_that_fills_testing.h"
 
@@ -116,6 +118,30 @@ TEST_P(KeyStoreTest, RemovedStoreStartsAnew) {
 
 INSTANTIATE_TEST_SUITE_P(Stores, KeyStoreTest, testing::ValuesIn(kStoreKinds),
                          [](const auto& info) { return info.param.name; });
+
+// RocksDB is on the machine's disk here, the names of the folders that we make for it on a
+// simulated one, which can lose them.
+TEST(RocksKeyStoreTest, WrittenStoreKeepsItsFoldersThoughAKilledProcessMadeThem) {
+  const TempDir dir;
+  const std::string folder = io::JoinPath(dir.path(), "t-1/kv-0");
+  ASSERT_OK(io::LocalFileSystem().MakeFolders(folder));
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    io::SimClock clock;
+    io::SimFileSystem files(clock);
+    const auto stores = MakeRocksStores(files, {});
+    const auto store = stores->Open(folder).ValueOrDie();
+    const uint64_t stop_at = 1 + seed % 12;
+    files.SetHook(
+        [&](std::string_view, const std::string&) { return files.operations() < stop_at; });
+    const Status killed = store->Write({}, {1, 0});
+    files.SetHook(nullptr);
+    files.Restart();
+    if (!killed.ok()) ASSERT_OK(store->Write({}, {1, 0}));
+    io::SeededRandom random(seed);
+    files.Crash(random);
+    EXPECT_TRUE(*files.Exists(io::JoinPath(folder, "db"))) << "stopped at " << stop_at;
+  }
+}
 
 TEST(RocksKeyStoreTest, StoreThatIsNotOpenIsToBeWaitedFor) {
   const TempDir dir;

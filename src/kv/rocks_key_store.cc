@@ -23,6 +23,7 @@ namespace {
 constexpr char kStateFamily[] = "state";
 constexpr char kAppliedKey[] = "applied";
 constexpr char kDbFolder[] = "db";
+constexpr char kLastNewFile[] = "CURRENT";
 // Written at a clean close, so that a bucket that nobody touches need not be opened at start.
 constexpr char kClosedFile[] = "applied";
 
@@ -268,7 +269,7 @@ class RocksKeyStore : public KeyStore {
       db = db_;
     }
     if (db != nullptr) return db->GetCached(keys);
-    ASSIGN_OR_RAISE(const bool exists, files_.Exists(DbFolder()));
+    ASSIGN_OR_RAISE(const bool exists, DbExists());
     if (exists) return std::nullopt;  // Opening it takes a while.
     return std::optional<Values>(Values(keys.size()));
   }
@@ -305,6 +306,8 @@ class RocksKeyStore : public KeyStore {
 
  private:
   std::string DbFolder() const { return io::JoinPath(folder_, kDbFolder); }
+  // The last file of a new database: before it is there nothing was written.
+  Result<bool> DbExists() { return files_.Exists(io::JoinPath(DbFolder(), kLastNewFile)); }
   std::string ClosedFile() const { return io::JoinPath(folder_, kClosedFile); }
 
   Result<std::shared_ptr<OpenDb>> Open(bool create) {
@@ -341,9 +344,11 @@ class RocksKeyStore : public KeyStore {
   // The database, opened at its first use; nullptr when it does not exist and shall not be made.
   Result<std::shared_ptr<OpenDb>> OpenLocked(bool create) {
     if (db_ != nullptr) return db_;
-    ASSIGN_OR_RAISE(const bool exists, files_.Exists(DbFolder()));
+    ASSIGN_OR_RAISE(const bool exists, DbExists());
     if (!exists && !create) return std::shared_ptr<OpenDb>();
-    RETURN_NOT_OK(files_.MakeFolders(folder_));
+    // RocksDB syncs what is in its folder, not the names that lead to it; and the log is cut below
+    // what was written here.
+    RETURN_NOT_OK(files_.MakeFolders(DbFolder()));
     auto opened = OpenDb::Open(DbFolder(), options_, /*read_only=*/false);
     failure_ = opened.status();
     if (!opened.ok() && exists) {

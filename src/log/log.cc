@@ -104,7 +104,7 @@ Status Log::StartSegment(int64_t base_offset) {
   auto segment = std::make_unique<Segment>(*files_, folder_, base_offset, 0);
   RETURN_NOT_OK(segment->ResetIndexes());
   RETURN_NOT_OK(segment->LogFile().status());
-  MarkFolderDirty();
+  names_durable_ = false;
   segments_.push_back(std::move(segment));
   MarkDirty(base_offset);
   return segments_.size() > 1 ? Loaded(segments_.size() - 2).status() : Status::OK();

@@ -81,8 +81,10 @@ class Log {
     friend class Log;
     io::FileSystem* file_system_ = nullptr;
     FlushKind kind_ = FlushKind::kData;
+    std::string folder_;
+    bool names_ = false;  // Sync those in the folder.
+    bool path_ = false;   // And those that lead to it.
     std::vector<std::shared_ptr<io::File>> files_;
-    std::vector<std::string> folders_;
     std::string snapshot_path_;
     std::string snapshot_;
     int64_t offset_ = 0;
@@ -190,7 +192,6 @@ class Log {
   Status RestartAt(int64_t offset);
   Status FinishCut(int64_t offset);
   void MarkDirty(int64_t base_offset);
-  void MarkFolderDirty();
   Result<BatchScan::Batch> BatchAt(int64_t offset);
   Result<int64_t> LargestTimestampOf(size_t index);
   Status ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes,
@@ -213,9 +214,10 @@ class Log {
   std::vector<int64_t>
       loaded_;  // Base offsets of closed segments with indexes in memory, longest unused first.
   std::vector<int64_t> dirty_;  // Base offsets of segments written since the last checkpoint flush.
-  std::vector<int64_t> snapshots_;          // Offsets of the writer snapshot files, ascending.
-  std::vector<std::string> dirty_folders_;  // Folders with names that are not durable yet.
-  bool broken_ = false;                     // A failed write could not be undone; only Open helps.
+  std::vector<int64_t> snapshots_;  // Offsets of the writer snapshot files, ascending.
+  bool names_durable_ = false;      // Those of the files in the folder; a kill leaves it open.
+  bool path_durable_ = false;       // The names that lead to it; never false again.
+  bool broken_ = false;             // A failed write could not be undone; only Open helps.
   int64_t end_offset_ = 0;
   int64_t high_watermark_ = 0;
   int64_t synced_offset_ = 0;

@@ -17,11 +17,6 @@ void Log::MarkDirty(int64_t base_offset) {
   if (std::ranges::find(dirty_, base_offset) == dirty_.end()) dirty_.push_back(base_offset);
 }
 
-void Log::MarkFolderDirty() {
-  if (std::ranges::find(dirty_folders_, folder_) == dirty_folders_.end())
-    dirty_folders_.push_back(folder_);
-}
-
 Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
   RETURN_NOT_OK(Usable());
   PendingFlush flush;
@@ -31,7 +26,9 @@ Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
   flush.newest_segment_ = segments_.back()->base_offset();
   flush.truncations_ = truncations_;
   flush.written_bytes_ = written_bytes_;
-  flush.folders_ = dirty_folders_;
+  flush.folder_ = folder_;
+  flush.names_ = !names_durable_;
+  flush.path_ = !path_durable_;
   for (const int64_t base_offset : dirty_) {
     const Segment& segment = *segments_[SegmentIndexOf(base_offset)];
     ASSIGN_OR_RAISE(auto log_file, segment.LogFile());
@@ -51,9 +48,10 @@ Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
 
 Status Log::PendingFlush::Run() const {
   for (const auto& file : files_) RETURN_NOT_OK(file->Sync());
-  for (const std::string& folder : folders_) RETURN_NOT_OK(file_system_->SyncFolder(folder));
+  if (names_) RETURN_NOT_OK(file_system_->SyncFolder(folder_));
+  if (path_) RETURN_NOT_OK(file_system_->SyncPath(folder_));
   CRASH_POINT("log.before-writer-snapshot");
-  // The snapshot says that all below it is durable, so it comes last.
+  // The snapshot says that all below it is durable, and the way to it; so it comes last.
   return snapshot_path_.empty() ? Status::OK()
                                 : file_system_->ReplaceFile(snapshot_path_, snapshot_);
 }
@@ -66,7 +64,8 @@ Status Log::FinishFlush(const PendingFlush& flush, const Status& ran) {
   }
   CHECK(flush.truncations_ == truncations_);
   synced_offset_ = std::max(synced_offset_, flush.offset_);
-  if (flush.newest_segment_ == segments_.back()->base_offset()) dirty_folders_.clear();
+  if (flush.newest_segment_ == segments_.back()->base_offset()) names_durable_ = true;
+  path_durable_ = true;
   if (flush.kind_ == FlushKind::kData) return Status::OK();
   recovery_point_ = std::max(recovery_point_, flush.offset_);
   saved_bytes_ = std::max(saved_bytes_, flush.written_bytes_);
@@ -86,7 +85,7 @@ Status Log::Close() {
   const bool never_used = end_offset_ == 0 && truncations_ == 0;
   const bool checkpointed = dirty_.empty() && recovery_point_ == end_offset_ &&
                             !snapshots_.empty() && snapshots_.back() == end_offset_;
-  const bool nothing_to_sync = dirty_folders_.empty() && (never_used || checkpointed);
+  const bool nothing_to_sync = path_durable_ && (never_used || checkpointed);
   if (!broken_ && nothing_to_sync) return Status::OK();
   return Flush(FlushKind::kCheckpoint);
 }
@@ -155,7 +154,7 @@ Status Log::CutAt(int64_t offset) {
       return Corrupt("log file ends before its cut file=", segment->log_path(), " offset=", offset);
   }
   MarkDirty(segment->base_offset());
-  MarkFolderDirty();
+  names_durable_ = false;
   return segment->Truncate(scan.position_bytes(), offset);
 }
 
@@ -219,7 +218,10 @@ Status Log::RestartAt(int64_t offset) {
   RETURN_NOT_OK(RemoveSnapshots(0, kCleanlyClosed));
   writers_->Clear();
   RETURN_NOT_OK(StartSegment(offset));
-  // Without it a recovery point from before the restart would be believed.
+  // Without a snapshot a recovery point from before the restart would be believed; with one the
+  // folder counts as durable.
+  RETURN_NOT_OK(file_system_.SyncPath(folder_));
+  path_durable_ = true;
   RETURN_NOT_OK(WriteSnapshot(offset, *writers_));
   RETURN_NOT_OK(state_->TruncateEpochs(offset));
   RETURN_NOT_OK(state_->EndRestart());

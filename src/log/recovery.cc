@@ -50,17 +50,16 @@ Status Recovery::Run() {
   return cutting_at.has_value() ? log_.FinishCut(*cutting_at) : Status::OK();
 }
 
-// Make the folder, and remember which of the folders above it got a new name.
+// A folder that is there may be one whose names a process that was killed did not sync: the first
+// flush does it, not the opening of thousands of logs.
 Status Recovery::MakeFolder() {
-  std::string missing = log_.folder_;
-  while (true) {
-    ASSIGN_OR_RAISE(const bool exists, log_.file_system_.Exists(missing));
-    const std::string above = io::FolderOf(missing);
-    if (exists || above == missing) break;
-    log_.dirty_folders_.push_back(above);
-    missing = above;
-  }
-  return log_.file_system_.MakeFolders(log_.folder_);
+  ASSIGN_OR_RAISE(const bool exists, log_.file_system_.Exists(log_.folder_));
+  // Close does not pass over a log without it.
+  log_.path_durable_ = exists && recovery_point_ == Log::kCleanlyClosed;
+  if (exists) return Status::OK();
+  RETURN_NOT_OK(log_.file_system_.MakeFolders(log_.folder_));
+  log_.path_durable_ = true;
+  return Status::OK();
 }
 
 Status Recovery::TakeStock() {
@@ -98,6 +97,7 @@ Status Recovery::LoadSnapshot() {
     if (writers.ok()) {
       *log_.writers_ = std::move(*writers);
       has_snapshot_ = true;
+      log_.path_durable_ = true;
       continue;
     }
     LogWarn("writer snapshot is dropped file={}: {}", path, writers.status().message());
@@ -126,7 +126,6 @@ Status Recovery::Scan() {
   if (end_ == trusted_) return Status::OK();
   for (size_t i = first; i < log_.segments_.size(); ++i)
     log_.MarkDirty(log_.segments_[i]->base_offset());
-  log_.MarkFolderDirty();
   return Status::OK();
 }
 

@@ -1,3 +1,4 @@
+#include "io/sim/sim_file_system.h"
 #include "log/log_testing.h"
 
 namespace sluice::log {
@@ -71,6 +72,31 @@ TEST_F(RecoveryTest, CutsAtEveryDamagedByteThatWasNotSynced) {
     ASSERT_EQ(AllBatches(*log_),
               (std::vector<std::string>(batches.begin(), batches.begin() + whole)))
         << "byte " << at;
+  }
+}
+
+// The process that made the folder is killed at each step; the next one flushes, and then the power
+// is lost.
+TEST(LogFolderTest, AFlushedLogKeepsItsFolderThoughAKilledProcessMadeIt) {
+  constexpr char kFolder[] = "/data/db/t-1/log-0";
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    io::SimClock clock;
+    io::SimFileSystem files(clock);
+    const uint64_t stop_at = 1 + seed % 12;
+    files.SetHook(
+        [&](std::string_view, const std::string&) { return files.operations() < stop_at; });
+    {
+      const auto killed = Log::Open(files, clock, kFolder, {}, Log::kScanAll);
+    }
+    files.SetHook(nullptr);
+    files.Restart();
+    ASSERT_OK_AND_ASSIGN(auto log, Log::Open(files, clock, kFolder, {}, Log::kScanAll));
+    ASSERT_OK(log->AppendAsFollower(MakeBatch({})));
+    ASSERT_OK(log->Flush(Log::FlushKind::kData));
+    io::SeededRandom random(seed);
+    files.Crash(random);
+    ASSERT_OK_AND_ASSIGN(log, Log::Open(files, clock, kFolder, {}, Log::kScanAll));
+    ASSERT_EQ(log->end_offset(), 1) << "stopped at " << stop_at << " seed " << seed;
   }
 }
 
@@ -150,7 +176,7 @@ TEST_F(RecoveryTest, ClosingALogThatLiesAsItWasCheckpointedWritesNothing) {
     return found;
   };
   ASSERT_OK(Reopen());
-  ASSERT_OK(log_->Close());  // Makes the names of a new log durable.
+  ASSERT_OK(log_->Close());
   ASSERT_OK(Reopen(Log::kCleanlyClosed));
   auto before = look();
   ASSERT_OK(log_->Close());

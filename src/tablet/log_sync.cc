@@ -38,6 +38,7 @@ Status LogSync::Run(int64_t below_offset) {
     ARROW_RETURN_NOT_OK((*file)->Sync());
   }
   ARROW_RETURN_NOT_OK(files_.SyncFolder(folder_));
+  ARROW_RETURN_NOT_OK(files_.SyncPath(folder_));
   synced_offset_.store(below_offset);
   return Status::OK();
 }

@@ -100,6 +100,14 @@ void SimDisk::ChangeNames(SimNameChange change) {
   journal_.push_back(std::move(change));
 }
 
+bool SimDisk::IsDurable(uint64_t folder, const std::string& name) const {
+  return std::ranges::none_of(journal_, [&](const SimNameChange& change) {
+    return std::ranges::any_of(change.parts, [&](const SimNameChange::Part& part) {
+      return part.folder == folder && part.name == name;
+    });
+  });
+}
+
 void SimDisk::MakeDurable(const SimNameChange& change) {
   for (const auto& part : change.parts) ChangeName(part, &at(part.folder).synced_names);
 }

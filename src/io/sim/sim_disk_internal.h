@@ -61,6 +61,8 @@ class SimDisk {
   std::optional<uint64_t> Find(const std::string& path) const;
   uint64_t Add(bool is_folder, int64_t now_ms);
   void ChangeNames(SimNameChange change);
+  /// Whether a power loss would leave `name` in `folder` as it is now.
+  bool IsDurable(uint64_t folder, const std::string& name) const;
   /// Make the name changes that touch `folder` durable, with those before them that touch the same
   /// folders.
   void SyncNames(uint64_t folder);

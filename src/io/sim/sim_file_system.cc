@@ -335,22 +335,46 @@ Status SimFileSystem::RemoveTree(const std::string& path) {
 }
 
 Status SimFileSystem::MakeFolders(const std::string& path) {
-  std::string above;
+  std::string at;
   for (const std::string& part : SplitPath(path)) {
-    above += "/" + part;
-    {
-      const std::lock_guard lock(state_->mutex);
-      const auto node = state_->disk.Find(above);
-      if (node.has_value() && !state_->disk.at(*node).is_folder)
-        return SimError("make folder", above, "is a file");
-      if (node.has_value()) continue;
-    }
-    RETURN_NOT_OK(state_->Begin("make folder", above));
+    at += "/" + part;
+    RETURN_NOT_OK(MakeFolder(at));
+    RETURN_NOT_OK(SyncName(at));
+  }
+  return Status::OK();
+}
+
+Status SimFileSystem::MakeFolder(const std::string& path) {
+  {
     const std::lock_guard lock(state_->mutex);
-    ASSIGN_OR_RAISE(const State::Place place, state_->Locate(above));
-    const uint64_t node = state_->disk.Add(true, state_->clock.NowMs());
-    state_->disk.ChangeNames({{{place.folder, place.name, node}}});
-    state_->disk.SyncNames(place.folder);
+    const auto node = state_->disk.Find(path);
+    if (node.has_value() && !state_->disk.at(*node).is_folder)
+      return SimError("make folder", path, "is a file");
+    if (node.has_value()) return Status::OK();
+  }
+  RETURN_NOT_OK(state_->Begin("make folder", path));
+  const std::lock_guard lock(state_->mutex);
+  ASSIGN_OR_RAISE(const State::Place place, state_->Locate(path));
+  const uint64_t node = state_->disk.Add(true, state_->clock.NowMs());
+  state_->disk.ChangeNames({{{place.folder, place.name, node}}});
+  return Status::OK();
+}
+
+// Make the last name of `path` durable, unless it is.
+Status SimFileSystem::SyncName(const std::string& path) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    ASSIGN_OR_RAISE(const State::Place place, state_->LocateExisting(path));
+    if (state_->disk.IsDurable(place.folder, place.name)) return Status::OK();
+  }
+  return SyncFolder(FolderOf(path));
+}
+
+Status SimFileSystem::SyncPath(const std::string& path) {
+  std::string at;
+  for (const std::string& part : SplitPath(path)) {
+    at += "/" + part;
+    RETURN_NOT_OK(SyncName(at));
   }
   return Status::OK();
 }

@@ -14,7 +14,8 @@ namespace sluice::io {
 ///
 /// At Crash each unsynced write of a file survives, is lost or is torn, by chance; of the unsynced
 /// names of a folder (created, renamed, removed) a first part survives. A rename is whole or not at
-/// all. Names that MakeFolders makes are durable when it returns. Paths are taken as absolute.
+/// all. MakeFolders makes each name and then syncs it, so that a stop between the two leaves one
+/// that only a later sync makes durable. Paths are taken as absolute.
 /// Threads: any, as with the machine's files; hooks run on the caller's thread.
 class SimFileSystem : public FileSystem {
  public:
@@ -51,6 +52,7 @@ class SimFileSystem : public FileSystem {
   Status Remove(const std::string& path) override;
   Status RemoveTree(const std::string& path) override;
   Status MakeFolders(const std::string& path) override;
+  Status SyncPath(const std::string& path) override;
   Status SyncFolder(const std::string& path) override;
   Result<std::vector<Entry>> List(const std::string& folder) override;
   Result<Entry> Stat(const std::string& path) override;
@@ -59,6 +61,8 @@ class SimFileSystem : public FileSystem {
 
  private:
   Status Link(const std::string& from, const std::string& to);
+  Status MakeFolder(const std::string& path);
+  Status SyncName(const std::string& path);
 
   struct State;
   class OpenFile;

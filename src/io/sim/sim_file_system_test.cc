@@ -76,6 +76,31 @@ TEST_F(SimFileSystemTest, AnUnsyncedNameCanVanishThoughItsFileWasSynced) {
   EXPECT_EQ(there, (std::set<bool>{false, true}));
 }
 
+// The process was killed between making a name and syncing it.
+TEST_F(SimFileSystemTest, AFolderOfAKilledProcessIsMadeDurableByWhoeverMakesItAgain) {
+  std::set<bool> unsynced, synced;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    for (std::set<bool>* there : {&unsynced, &synced}) {
+      ASSERT_OK(files.RemoveTree("/a"));
+      ASSERT_OK(files.SyncFolder("/"));
+      files.SetHook([](std::string_view operation, const std::string&) {
+        return operation != "sync folder";
+      });
+      ASSERT_FALSE(files.MakeFolders("/a").ok());
+      files.SetHook(nullptr);
+      files.Restart();
+      ASSERT_OK_AND_ASSIGN(const bool made, files.Exists("/a"));
+      ASSERT_TRUE(made);
+      if (there == &synced) ASSERT_OK(files.MakeFolders("/a/b"));
+      SeededRandom random(seed);
+      files.Crash(random);
+      there->insert(*files.Exists(there == &synced ? "/a/b" : "/a"));
+    }
+  }
+  EXPECT_EQ(unsynced, (std::set<bool>{false, true}));
+  EXPECT_EQ(synced, (std::set<bool>{true}));
+}
+
 TEST_F(SimFileSystemTest, ASyncedNameAlwaysSurvives) {
   auto file = Open("/d/f");
   ASSERT_OK(file->Append("abc"));
