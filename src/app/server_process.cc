@@ -360,14 +360,17 @@ void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
 
 // Also called after a start that failed half way, so every part may be missing.
 Status ServerProcess::Parts::Stop() {
-  if (local_thread == nullptr) return Status::OK();
-  io::Loop& loop = local_thread->at(0);
-  http.reset();
-  if (tiering != nullptr) tiering->Stop();
+  if (coordinator_thread == nullptr) return Status::OK();
+  // Not one of the local loops: they may be decoding what a query or a round reads.
+  io::Loop& loop = coordinator_thread->at(0);
+  // Clients go first, so that their load does not hold up the rest.
+  if (tablet_started) tablet->EndWaits();
   for (Role* role : {&tablet_role, &coordinator_role}) {
     for (const auto& listener : role->listeners) io::SyncWait(loop, listener->Stop(loop));
     role->listeners.clear();
   }
+  http.reset();
+  if (tiering != nullptr) tiering->Stop();
   if (std::exchange(coordinator_started, false)) io::SyncWait(loop, coordinator->Stop(loop));
   Status stopped = Status::OK();
   if (std::exchange(tablet_started, false)) stopped = io::SyncWait(loop, tablet->Stop(loop));

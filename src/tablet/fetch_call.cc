@@ -113,7 +113,7 @@ io::Task<Parts> LookUntilDue(TabletCorePtr core, io::Loop& loop, FetchPtr fetch)
     auto wait = std::make_shared<FetchWait>(loop);
     Parts parts = co_await Look(core, loop, fetch, wait);
     const auto now = loop.clock().Monotonic();
-    if (IsDue(*fetch, parts) || now >= deadline || core->gate().closed()) co_return parts;
+    if (IsDue(*fetch, parts) || now >= deadline || core->waits_ended()) co_return parts;
     // Replicas know the wait weakly; this timer and this frame keep it.
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now) +
                       std::chrono::milliseconds(1);

@@ -326,6 +326,22 @@ TEST_F(LogCallsTest, StopEndsWaitingFetches) {
   Drop();
 }
 
+// What a server does first, so that its listeners need not wait for such calls.
+TEST_F(LogCallsTest, WaitsEndForGoodWhileTheServiceGoesOn) {
+  FetchOptions how;
+  how.min_bytes = 1;
+  how.max_wait_ms = 60'000;
+  std::thread reader([&] { EXPECT_OK(Fetch({{0, 0}}, how).status()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  service->EndWaits();
+  reader.join();
+  ASSERT_OK_AND_ASSIGN(auto fetched, Fetch({{0, 0}}, how));
+  EXPECT_TRUE(fetched[0].records().empty());
+  ASSERT_OK(Produce(0, LogBatch(SomeRows(0, 1))));
+  ASSERT_OK_AND_ASSIGN(fetched, Fetch({{0, 0}}, how));
+  EXPECT_FALSE(fetched[0].records().empty());
+}
+
 TEST_F(LogCallsTest, OffsetsByTimestamp) {
   const int64_t before_ms = io::SystemClock().NowMs();
   ASSERT_OK(Produce(0, LogBatch(SomeRows(0, 10))));

@@ -174,12 +174,21 @@ Status TabletCore::WriteFile(const log::Checkpoint& recovery_points) {
   return Status::OK();
 }
 
+void TabletCore::EndWaits() {
+  waits_ended_ = true;  // Before they are woken, so that none begins to wait behind that.
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    PostTo(i, [](BucketShard& shard) {
+      for (const auto& replica : shard.Replicas()) replica->WakeFetches();
+    });
+  }
+}
+
 io::Task<Status> TabletCore::Stop(io::Loop& loop) {
   gate_.Close();
+  EndWaits();
   for (size_t i = 0; i < shards_.size(); ++i) {
-    PostTo(i, [self = shared_from_this(), i](BucketShard& shard) {
+    PostTo(i, [self = shared_from_this(), i](BucketShard&) {
       for (const auto& timer : std::exchange(self->timers_[i], {})) timer->Stop();
-      for (const auto& replica : shard.Replicas()) replica->WakeFetches();
     });
   }
   co_await gate_.CloseAndWait(loop);

@@ -31,6 +31,9 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   const TabletOptions& options() const { return options_; }
   TableContexts& tables() { return tables_; }
   shard::Gate& gate() { return gate_; }
+  /// Let every fetch that waits for data answer, and none wait from now on.
+  void EndWaits();
+  bool waits_ended() const { return waits_ended_.load(); }
   size_t shard_count() const { return shards_.size(); }
   BucketShard& shard(size_t index) { return *shards_[index]; }
 
@@ -81,6 +84,7 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   TableContexts tables_;
   std::vector<std::unique_ptr<BucketShard>> shards_;
   shard::Gate gate_;
+  std::atomic<bool> waits_ended_{false};
   std::atomic<int32_t> coordinator_epoch_{-1};
   std::unique_ptr<io::FileSystem::Lock> folder_lock_;
   std::vector<std::vector<std::shared_ptr<Periodic>>>

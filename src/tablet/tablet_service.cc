@@ -59,6 +59,7 @@ TabletService::TabletService(TabletOptions options)
 TabletService::~TabletService() = default;
 
 io::Task<Status> TabletService::Start(io::Loop& loop) { return core_->Start(loop); }
+void TabletService::EndWaits() { core_->EndWaits(); }
 io::Task<Status> TabletService::Stop(io::Loop& loop) { return core_->Stop(loop); }
 
 io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop,

@@ -89,6 +89,9 @@ class TabletService : public io::Service {
   /// Take the data folder (one process at a time) and start the timers. Replicas open when the
   /// coordinator names their leaders. Errors: kStorage when another process holds the folder.
   io::Task<Status> Start(io::Loop& loop);
+  /// Answer the fetches that wait for data, and let none wait any more: whoever stops the listeners
+  /// waits for the calls that came by them. Threads: any.
+  void EndWaits();
   /// Refuse new calls, let waiting ones go, close every replica cleanly. To be awaited before the
   /// object goes.
   io::Task<Status> Stop(io::Loop& loop);

@@ -30,6 +30,11 @@ Status WriteBatch(const client::ScanBatch& batch, lake::BucketWriter& writer, Bu
   return Status::OK();
 }
 
+Status CheckGoesOn(const MoveLimits& limits) {
+  if (!*limits.cancelled && !*limits.stopping) return Status::OK();
+  return Error(ErrorCode::kOperationNotAttempted, "tiering round is stopping");
+}
+
 int64_t BytesOf(const std::vector<client::ScanBatch>& batches) {
   int64_t bytes = 0;
   for (const client::ScanBatch& batch : batches) bytes += arrow::util::TotalBufferSize(*batch.rows);
@@ -48,15 +53,14 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
   bool room = true;
   int64_t size_bytes = 0;
   for (int stalls = 0; moved.end_offset < span.to && size_bytes < limits.bytes_max && room;) {
-    if (*limits.cancelled || *limits.stopping) {
-      return Error(ErrorCode::kOperationNotAttempted, "tiering round is stopping");
-    }
+    RETURN_NOT_OK(CheckGoesOn(limits));
     const int64_t started = moved.end_offset;
     ASSIGN_OR_RAISE(const auto batches, log->Next());
     const int64_t read_bytes = BytesOf(batches);
     room = held.Hold(read_bytes + (writer == nullptr ? 0 : writer->buffered_bytes()));
     int64_t reached = log->position();
     for (const client::ScanBatch& batch : batches) {
+      RETURN_NOT_OK(CheckGoesOn(limits));  // What one read gives may take seconds to write.
       if (batch.base_offset >= span.to) {
         // Came after the plan. Its schema may be newer than the columns that this log was opened
         // with.
