@@ -150,10 +150,10 @@ FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower,
   part.high_watermark = log_->high_watermark();
   const int64_t upper = follower ? log_->end_offset() : part.high_watermark;
   if (offset == kEarliest) offset = log_->start_offset();
-  // Records below the start may be in the lake; whoever reads on from there finds them by the lake,
-  // not here.
-  const bool only_in_lake =
-      offset >= 0 && offset < log_->start_offset() && offset < lake_.end_offset;
+  // As in Fluss: records below the start that the lake has are no error, since whoever reads on
+  // from the lake finds them there. Of a changelog the lake keeps the rows, not the records.
+  const bool only_in_lake = !options_.table->has_primary_key() && offset >= 0 &&
+                            offset < log_->start_offset() && offset < lake_.end_offset;
   if (!only_in_lake) {
     auto slice = log_->Read(offset, bytes_max, upper, /*at_least_one=*/true);
     part.error = slice.status();

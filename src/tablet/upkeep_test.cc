@@ -35,11 +35,11 @@ class UpkeepTest : public internal::TabletTest {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return done();
   }
-  void TellLake(int64_t end_offset, int64_t snapshot_id) {
+  void TellLake(int64_t end_offset, int64_t snapshot_id, int64_t table_id = kLogTable) {
     wire::NotifyLakeTableOffsetRequest request;
     request.set_coordinator_epoch(1);
     auto* bucket = request.add_notify_buckets_req();
-    bucket->set_table_id(kLogTable);
+    bucket->set_table_id(table_id);
     bucket->set_bucket_id(0);
     bucket->set_snapshot_id(snapshot_id);
     bucket->set_log_end_offset(end_offset);
@@ -77,6 +77,22 @@ TEST_F(UpkeepTest, SegmentsThatTheLakeLacksStay) {
   const auto fetched = Fetch({{0, 0}}).ValueOrDie();
   EXPECT_FALSE(fetched[0].has_error_code()) << fetched[0].error_message();
   EXPECT_TRUE(fetched[0].has_records() && fetched[0].records().empty());
+}
+
+// The lake has the rows of a changelog, not its records: its reader must not wait for them.
+TEST_F(UpkeepTest, ChangelogThatWasCutIsOutOfRangeThoughTheLakeHasItsRows) {
+  tables.SetProperty(kKeyTable, "table.log.ttl", "1 ms");
+  tables.SetProperty(kKeyTable, "table.datalake.enabled", "true");
+  Stop();
+  TabletTest::Start();
+  LeadAll();
+  for (int32_t id = 0; id < 10; ++id) ASSERT_OK(Put(0, {{id, std::string(2000, 'n'), id}}));
+  Stop();  // Moves the keys to the store.
+  TabletTest::Start();
+  LeadAll();
+  TellLake(10, 1, kKeyTable);
+  EXPECT_TRUE(Soon([&] { return Start(kKeyTable) > 0; }));
+  EXPECT_EQ(Fetch({{0, 0}}, {.table_id = kKeyTable}).ValueOrDie()[0].error_code(), 19);
 }
 
 TEST_F(UpkeepTest, ChangelogStaysUntilItsKeysAreStored) {
