@@ -78,10 +78,10 @@ void Flusher::Wait() {
   work_->ended.wait(lock, [this] { return !work_->busy; });
 }
 
-void Flusher::ForgetResult() {
+bool Flusher::ForgetResult() {
   Wait();
   alive_ = std::make_shared<char>();
-  running_ = false;
+  return std::exchange(running_, false);
 }
 
 }  // namespace sluice::kv

@@ -33,8 +33,9 @@ class Flusher {
   bool running() const { return running_; }
   /// Block until the pool has finished the move; `done` is still to run.
   void Wait();
-  /// Never call the `done` of a move that the pool has finished.
-  void ForgetResult();
+  /// Never call the `done` of a move that the pool has finished; whether there was one, so that the
+  /// caller tells who waits for it.
+  [[nodiscard]] bool ForgetResult();
 
  private:
   // Shared with the pool's work.

@@ -1,5 +1,7 @@
 #include "kv/kv_tablet.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/log.h"
 #include "kv/changelog.h"
@@ -20,6 +22,7 @@ namespace {
 constexpr size_t kFrozenLayersMax = 8;
 constexpr std::chrono::seconds kFlushRetryDelay{1};
 constexpr size_t kKeptScanRowsMax = 10'000;
+constexpr size_t kKeysPerRead = 64;  // Of the store; each may have a large value.
 
 Applied Advanced(const Applied& from, int64_t log_offset, int64_t row_count_delta) {
   Applied next{log_offset, from.row_count};
@@ -27,11 +30,30 @@ Applied Advanced(const Applied& from, int64_t log_offset, int64_t row_count_delt
   return next;
 }
 
+// Counts down what a read may still take.
+class ByteBound {
+ public:
+  explicit ByteBound(size_t bytes_max) : bytes_max_(bytes_max), left_(bytes_max) {}
+  Status Take(size_t size_bytes) {
+    if (size_bytes > left_) {
+      return Error(ErrorCode::kRecordTooLarge,
+                   "values of the keys are too much for one read bytes_max=", bytes_max_);
+    }
+    left_ -= size_bytes;
+    return Status::OK();
+  }
+
+ private:
+  const size_t bytes_max_;
+  size_t left_;
+};
+
 Result<std::vector<std::string>> ReadRange(MergeCursor& cursor, std::string_view prefix,
-                                           size_t limit) {
+                                           size_t limit, ByteBound* bound) {
   std::vector<std::string> values;
   if (limit == 0) return values;
   for (cursor.Seek(prefix); cursor.valid() && cursor.key().starts_with(prefix); cursor.Next()) {
+    RETURN_NOT_OK(bound->Take(cursor.value().size()));
     values.emplace_back(cursor.value());
     if (values.size() == limit) break;
   }
@@ -75,7 +97,8 @@ Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
   if (!batch.CrcMatches()) return Corrupt("kv batch fails its crc ", options_.bucket.ToString());
   ASSIGN_OR_RAISE(PutBatch put, PutBatch::Parse(*rows_, batch, target_columns, overwrite));
   const auto keys = put.keys_to_read();
-  ASSIGN_OR_RAISE(const Values old_values, Read(keys, &WriteBack::FindNewest, reads));
+  ASSIGN_OR_RAISE(const Values old_values,
+                  Read(keys, &WriteBack::FindNewest, reads, kReadBytesMax));
   RETURN_NOT_OK(put.SetOldValues(old_values.list));
   RETURN_NOT_OK(put.Merge());
   Changes changes = put.TakeChanges();
@@ -92,28 +115,39 @@ Status KvTablet::RefuseWhenFull() const {
                " bytes_max=", options_.write_back_bytes_max);
 }
 
-// The write-back table first, then one read of the store for all that it does not know.
+// The write-back table first, then the store for what it does not know, some keys at a time so that
+// the bound holds.
 Result<KvTablet::Values> KvTablet::Read(std::span<const std::string_view> keys, Find find,
-                                        Reads reads) const {
+                                        Reads reads, size_t bytes_max) const {
+  ByteBound bound(bytes_max);
   Values values;
   values.list.resize(keys.size());
   std::vector<size_t> missing;
   std::vector<std::string_view> missing_keys;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (const Found found = (*write_back_.*find)(keys[i]); found.known) {
+      RETURN_NOT_OK(bound.Take(found.value.value_or("").size()));
       values.list[i] = found.value;
     } else {
       missing.push_back(i);
       missing_keys.push_back(keys[i]);
     }
   }
-  if (missing.empty()) return values;
-  if (reads == Reads::kMayWait) {
-    ASSIGN_OR_RAISE(values.stored, store_->Get(missing_keys));
-  } else {
-    ASSIGN_OR_RAISE(auto cached, store_->GetCached(missing_keys));
-    if (!cached.has_value()) return Status::Cancelled("keys are not in memory");
-    values.stored = std::move(*cached);
+  values.stored.reserve(missing.size());
+  const std::span<const std::string_view> all(missing_keys);
+  for (size_t from = 0; from < all.size(); from += kKeysPerRead) {
+    const auto some = all.subspan(from, std::min(kKeysPerRead, all.size() - from));
+    std::optional<std::vector<std::optional<std::string>>> read;
+    if (reads == Reads::kMayWait) {
+      ASSIGN_OR_RAISE(read, store_->Get(some));
+    } else {
+      ASSIGN_OR_RAISE(read, store_->GetCached(some));
+    }
+    if (!read.has_value()) return Status::Cancelled("keys are not in memory");
+    for (auto& value : *read) {
+      RETURN_NOT_OK(bound.Take(value.has_value() ? value->size() : 0));
+      values.stored.push_back(std::move(value));
+    }
   }
   for (size_t i = 0; i < missing.size(); ++i) {
     if (values.stored[i].has_value()) values.list[missing[i]] = *values.stored[i];
@@ -158,8 +192,8 @@ Status KvTablet::Replay(const wire::LogBatchView& batch) {
 }
 
 Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(
-    std::span<const std::string_view> keys, Reads reads) const {
-  ASSIGN_OR_RAISE(const Values values, Read(keys, &WriteBack::FindVisible, reads));
+    std::span<const std::string_view> keys, Reads reads, size_t bytes_max) const {
+  ASSIGN_OR_RAISE(const Values values, Read(keys, &WriteBack::FindVisible, reads, bytes_max));
   return std::vector<std::optional<std::string>>(values.list.begin(), values.list.end());
 }
 
@@ -171,9 +205,10 @@ Result<std::optional<std::vector<std::vector<std::string>>>> KvTablet::ReadCache
     layers.push_back(&(*layer)->layer);
   ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(KeyStore::CursorUse::kCached));
   MergeCursor cursor(std::move(layers), std::move(store_cursor));
+  ByteBound bound(ranges.bytes_max);
   std::vector<std::vector<std::string>> lists;
   for (const std::string& prefix : ranges.prefixes) {
-    ASSIGN_OR_RAISE(auto values, ReadRange(cursor, prefix, ranges.limit));
+    ASSIGN_OR_RAISE(auto values, ReadRange(cursor, prefix, ranges.limit, &bound));
     if (cursor.missed()) return std::nullopt;
     lists.push_back(std::move(values));
   }
@@ -197,10 +232,11 @@ Result<std::function<Result<std::vector<std::vector<std::string>>>()>> KvTablet:
   }
   return [store = store_, snapshot]() -> Result<std::vector<std::vector<std::string>>> {
     std::vector<std::vector<std::string>> lists;
+    ByteBound bound(snapshot->ranges.bytes_max);
     for (size_t i = 0; i < snapshot->layers.size(); ++i) {
       MergeCursor cursor({&snapshot->layers[i]}, std::move(snapshot->cursors[i]));
-      ASSIGN_OR_RAISE(auto values,
-                      ReadRange(cursor, snapshot->ranges.prefixes[i], snapshot->ranges.limit));
+      ASSIGN_OR_RAISE(auto values, ReadRange(cursor, snapshot->ranges.prefixes[i],
+                                             snapshot->ranges.limit, &bound));
       lists.push_back(std::move(values));
     }
     return lists;
@@ -227,8 +263,13 @@ Result<bool> KvTablet::StoreIsOpen() const {
 
 std::function<Status()> KvTablet::Warm(std::vector<std::string> keys) const {
   return [store = store_, keys = std::move(keys)] {
-    const std::vector<std::string_view> views(keys.begin(), keys.end());
-    return store->Get(views).status();
+    const std::vector<std::string_view> all(keys.begin(), keys.end());
+    Status read = store->Get({}).status();  // Opens it.
+    for (size_t from = 0; from < all.size() && read.ok(); from += kKeysPerRead) {
+      const size_t count = std::min(kKeysPerRead, all.size() - from);
+      read = store->Get(std::span(all).subspan(from, count)).status();
+    }
+    return read;
   };
 }
 
@@ -301,9 +342,11 @@ Status KvTablet::FlushAll() {
   RETURN_NOT_OK(flusher_->FlushNow(Flusher::Layers(frozen.begin(), frozen.end()), upto));
   applied_ = upto;
   replay_bytes_ = 0;
-  // A move that ended on the pool meanwhile must not drop these layers again.
-  flusher_->ForgetResult();
+  // A move that ended on the pool meanwhile must not drop these layers again; who waits for it is
+  // told here.
+  const bool moving = flusher_->ForgetResult();
   write_back_->DropFrozen(frozen.size());
+  if (moving && options_.after_flush) options_.after_flush(Status::OK());
   return Status::OK();
 }
 

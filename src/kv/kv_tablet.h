@@ -61,10 +61,14 @@ struct Prepared {
   int64_t row_count_delta = 0;
 };
 
+/// Values that one read or one put may take into memory.
+constexpr size_t kReadBytesMax = 256 << 20;
+
 /// Keys to read: those that start with each prefix, at most `limit` of them each.
 struct KeyRanges {
   std::vector<std::string> prefixes;  ///< "" = all keys.
   size_t limit = SIZE_MAX;
+  size_t bytes_max = kReadBytesMax;  ///< Of all values; beyond it the read is refused.
 };
 
 /// Iterate over every live key as of one log offset, in key order.
@@ -112,8 +116,9 @@ class KvTablet {
   ///
   /// `target_columns`: positions of a partial update in the batch's schema, empty = all.
   /// `overwrite`: past the merge engine. Errors: kCorruptRecord, kSchemaNotExist,
-  /// kInvalidTargetColumn, kDeletionDisabled (nothing is staged); kStorageBackpressure when the
-  /// write-back table is full; Cancelled with `kCachedOnly`.
+  /// kInvalidTargetColumn, kDeletionDisabled (nothing is staged); kRecordTooLarge when old values
+  /// or changes pass kReadBytesMax; kStorageBackpressure when the write-back table is full;
+  /// Cancelled with `kCachedOnly`.
   Result<Prepared> Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
                            bool overwrite, Reads reads = Reads::kMayWait);
   /// The changelog batch of `prepared` for the log: Arrow rows, or an empty batch when nothing
@@ -131,10 +136,12 @@ class KvTablet {
   Status Replay(const wire::LogBatchView& batch);
 
   /// One slot per key, in order. Errors: Cancelled with `kCachedOnly`; then call Warm first.
+  /// kRecordTooLarge when the values pass `bytes_max`.
   Result<std::vector<std::optional<std::string>>> Lookup(std::span<const std::string_view> keys,
-                                                         Reads reads = Reads::kMayWait) const;
+                                                         Reads reads = Reads::kMayWait,
+                                                         size_t bytes_max = kReadBytesMax) const;
   /// Values in key order, one list per prefix, from memory alone; nullopt when the device would
-  /// have to be read.
+  /// have to be read. Errors: kRecordTooLarge.
   Result<std::optional<std::vector<std::vector<std::string>>>> ReadCached(
       const KeyRanges& ranges) const;
   /// The same as work for a read pool, which shows the keys as they are now. The store should be
@@ -173,7 +180,8 @@ class KvTablet {
     std::vector<std::optional<std::string>> stored;
   };
   using Find = Found (WriteBack::*)(std::string_view) const;
-  Result<Values> Read(std::span<const std::string_view> keys, Find find, Reads reads) const;
+  Result<Values> Read(std::span<const std::string_view> keys, Find find, Reads reads,
+                      size_t bytes_max) const;
   Status RefuseWhenFull() const;
   void MaybeStartFlush();
   void FreezeAll();

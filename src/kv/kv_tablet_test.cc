@@ -278,6 +278,40 @@ TEST_F(KvTabletTest, LimitScanAndPrefixLookupFollowKeyOrder) {
   EXPECT_EQ(found[2], all);
 }
 
+// However much a client asks for, one read takes a bounded amount of memory.
+TEST_F(KvTabletTest, ReadsAreBoundedInBytes) {
+  TestBucket& bucket = Open();
+  for (int32_t id = 0; id < 200; ++id)
+    ASSERT_OK(bucket.Put({Up({id, std::string(100, 'x'), id, {}})}));
+  for (const bool stored : {false, true}) {
+    if (stored) Flush();
+    const KeyRanges enough{{""}, 1000, 40'000}, less{{""}, 1000, 10'000}, some{{""}, 50, 10'000};
+    EXPECT_EQ(bucket.tablet().ReadCached(enough).ValueOrDie()->front().size(), 200u);
+    EXPECT_EQ(bucket.tablet().ReadCached(some).ValueOrDie()->front().size(), 50u);
+    EXPECT_CODE(ErrorCode::kRecordTooLarge, bucket.tablet().ReadCached(less));
+    EXPECT_EQ(bucket.tablet().ReadLater(enough).ValueOrDie()().ValueOrDie()[0].size(), 200u);
+    EXPECT_CODE(ErrorCode::kRecordTooLarge, bucket.tablet().ReadLater(less).ValueOrDie()());
+    const std::string key = bucket.Key(1);
+    const std::vector<std::string_view> keys(200, key);  // One key again and again counts too.
+    using Reads = KvTablet::Reads;
+    for (const Reads reads : {Reads::kMayWait, Reads::kCachedOnly}) {
+      EXPECT_EQ(bucket.tablet().Lookup(keys, reads, 40'000).ValueOrDie().size(), 200u);
+      EXPECT_CODE(ErrorCode::kRecordTooLarge, bucket.tablet().Lookup(keys, reads, 10'000));
+    }
+  }
+}
+
+// A small batch can change a large row many times.
+TEST_F(KvTabletTest, ChangesOfOnePutAreBoundedInBytes) {
+  TestBucket& bucket = Open();
+  ASSERT_OK(bucket.Put({Up({1, std::string(4 << 20, 'x'), 0, {}})}));
+  std::vector<TestPut> puts;
+  for (int i = 0; i < 100; ++i) puts.push_back(Up({1, {}, i, {}}));
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, bucket.Prepare(puts, /*targets=*/{0, 2}));
+  puts.resize(2);
+  EXPECT_OK(bucket.Put(puts, /*targets=*/{0, 2}));
+}
+
 TEST_F(KvTabletTest, FlushWritesEachKeyOnceAndAdvancesTheAppliedOffset) {
   TestBucket& bucket = Open();
   for (int round = 0; round < 10; ++round) {
@@ -310,6 +344,23 @@ TEST_F(KvTabletTest, PutsDuringAFlushStayOnTop) {
   EXPECT_EQ(bucket.replayed_from, 2);
   EXPECT_EQ(bucket.Scan(), bucket.Folded());
   EXPECT_EQ(*bucket.tablet().RowCount(), 1);
+}
+
+// Who waits for a move learns of its end, also when the tablet itself has moved the rest meanwhile.
+TEST_F(KvTabletTest, AMoveThatIsOvertakenIsTold) {
+  bucket_.emplace(stores_, "kv-0", TestTable(), &pool_);
+  std::vector<Status> told;
+  bucket_->after_flush = [&](const Status& status) { told.push_back(status); };
+  ASSERT_OK(bucket_->Reopen());
+  ASSERT_OK(bucket_->Put({Up({1, "a", {}, {}})}));
+  bucket_->tablet().StartFlush();
+  ASSERT_OK(bucket_->Put({Up({2, "b", {}, {}})}));
+  pool_.RunAll();  // Written, not yet told.
+  ASSERT_OK(bucket_->tablet().Close());
+  EXPECT_FALSE(bucket_->tablet().flushing());
+  EXPECT_EQ(told, std::vector<Status>{Status::OK()});
+  bucket_->loop().RunPosted();
+  EXPECT_EQ(told.size(), 1u);
 }
 
 TEST_F(KvTabletTest, FullWriteBackTableRefusesUntilItHasMoved) {

@@ -156,6 +156,10 @@ Status PutBatch::Merge() {
     } else if (rows_.rules().deletes == DeleteBehavior::kAllow) {
       RETURN_NOT_OK(DeleteRecord(slot));
     }
+    if (emitted_bytes_ > kReadBytesMax) {
+      return Error(ErrorCode::kRecordTooLarge,
+                   "changes of one put are too much bytes_max=", kReadBytesMax);
+    }
   }
   return Status::OK();
 }
@@ -195,6 +199,7 @@ Status PutBatch::DeleteRecord(Slot& slot) {
 std::string_view PutBatch::Emit(wire::ChangeType change, std::string_view row) {
   const std::string_view stored =
       CopyStored(static_cast<int16_t>(prepared_.schema_id), row, bytes_.get());
+  emitted_bytes_ += row.size();
   prepared_.changes.push_back(change);
   prepared_.rows.push_back(stored.substr(wire::kStoredValueHeadBytes));
   return prepared_.rows.back();

@@ -81,6 +81,7 @@ class PutBatch {
   std::shared_ptr<Arena> bytes_ = std::make_shared<Arena>();
   MergeScratch scratch_;
   Prepared prepared_;
+  size_t emitted_bytes_ = 0;  // Of the changelog's rows.
 };
 
 }  // namespace sluice::kv

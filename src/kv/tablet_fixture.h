@@ -225,6 +225,7 @@ class TestBucket {
     options.flush_pool = pool_;
     options.write_back_bytes_max = bytes_max_;
     options.before_flush = before_flush;
+    options.after_flush = after_flush;
     ASSIGN_OR_RAISE(tablet_, KvTablet::Open(std::move(options)));
     replayed_from = tablet_->applied_offset();
     for (const std::string& bytes : log_) {
@@ -379,6 +380,7 @@ class TestBucket {
   int64_t end_offset() const { return end_offset_; }
   int64_t replayed_from = 0;
   std::function<Status(int64_t)> before_flush;
+  std::function<void(const Status&)> after_flush;
 
  private:
   KeyStores& stores_;
