@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Start one server with all roles in the background: start-local.sh [-D key=value]...
+# Folders without a slash in front lie below this release's.
 set -euo pipefail
 home=$(cd "$(dirname "$0")/.." && pwd)
 pidfile=$home/server.pid
@@ -7,7 +8,8 @@ if [ -e "$pidfile" ] && kill -0 "$(cat "$pidfile")" 2>/dev/null; then
   echo "already running, process $(cat "$pidfile")" >&2
   exit 1
 fi
-mkdir -p "$home/log"
+cd "$home"
+mkdir -p log
 nohup "$home/bin/sluice" server --conf "$home/conf/server.yaml" "$@" >"$home/log/server.out" 2>&1 &
 pid=$!
 echo "$pid" >"$pidfile"

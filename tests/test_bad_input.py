@@ -273,6 +273,15 @@ def test_setting_of_a_wrong_type(make_server):
     assert "http.port" in refused(server)
 
 
+@pytest.mark.parametrize("key, value", [("http.port", "70000"), ("http.threads", "0"),
+                                        ("kv.write-back.bytes-max", "0"), ("kv.scanner.max-per-server", "-1")])
+def test_setting_out_of_range_is_told(make_server, key, value):
+    server = make_server()
+    server.settings[key] = value
+    output = refused(server)
+    assert f"key={key}" in output and f"value={value}" in output and "min=" in output, output
+
+
 @pytest.mark.parametrize("which", ["coordinator", "tablet", "http"])
 def test_port_in_use(make_server, which):
     server = make_server()

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "io/file.h"
 
 namespace sluice::app {
 namespace {
@@ -140,6 +141,34 @@ Status Flatten(const YAML::Node& node, const std::string& prefix,
   return Status::OK();
 }
 
+// A value as a number that can be compared with others of its key.
+Result<int64_t> NumberOf(ConfigKey::Type type, std::string_view value) {
+  switch (type) {
+    case ConfigKey::Type::kInt:
+      return ParseInt(value);
+    case ConfigKey::Type::kSize: {
+      ASSIGN_OR_RAISE(const uint64_t size_bytes, ParseSize(value));
+      return static_cast<int64_t>(size_bytes);  // ParseSize gives no more than fits.
+    }
+    case ConfigKey::Type::kDuration: {
+      ASSIGN_OR_RAISE(const auto duration, ParseDuration(value));
+      return duration.count();
+    }
+    default:
+      return Error(ErrorCode::kInvalidConfig, "no number value=", value);
+  }
+}
+
+Status CheckRange(const ConfigKey& key, const std::string& value) {
+  if (key.min.empty()) return Status::OK();
+  ASSIGN_OR_RAISE(const int64_t number, NumberOf(key.type, value));
+  ASSIGN_OR_RAISE(const int64_t min, NumberOf(key.type, key.min));
+  ASSIGN_OR_RAISE(const int64_t max, NumberOf(key.type, key.max));
+  if (min <= number && number <= max) return Status::OK();
+  return Error(ErrorCode::kInvalidConfig, "value out of range value=", value, " min=", key.min,
+               " max=", key.max);
+}
+
 std::string_view TypeText(ConfigKey::Type type) {
   switch (type) {
     case ConfigKey::Type::kString:
@@ -158,14 +187,20 @@ std::string_view TypeText(ConfigKey::Type type) {
   return "";
 }
 
+std::string RangeText(const ConfigKey& key) {
+  if (key.type == ConfigKey::Type::kRatio) return "`0` to `1`";
+  if (key.min.empty()) return "";
+  return "`" + std::string(key.min) + "` to `" + std::string(key.max) + "`";
+}
+
 void AppendMarkdownTable(ConfigKey::Use use, std::string* out) {
-  *out += "| key | type | default | meaning |\n|---|---|---|---|\n";
+  *out += "| key | type | default | range | meaning |\n|---|---|---|---|---|\n";
   const auto append = [&](const ConfigKey& key, std::string_view ending) {
     if (key.use != use) return;
     *out += "| `" + std::string(key.name) + std::string(ending) + "` | " +
             std::string(TypeText(key.type)) + " | " +
             (key.default_value.empty() ? "" : "`" + std::string(key.default_value) + "`") + " | " +
-            std::string(key.text) + " |\n";
+            RangeText(key) + " | " + std::string(key.text) + " |\n";
   };
   for (const ConfigKey& key : ConfigKeys()) append(key, "");
   for (const ConfigKey& prefix : ConfigPrefixes()) append(prefix, "*");
@@ -251,12 +286,26 @@ Status Config::SetValue(const std::string& key, const std::string& value) {
     return Error(ErrorCode::kInvalidConfig, "unknown configuration key=", key,
                  " nearest=", NearestConfigKey(key));
   }
+  if (known != nullptr && known->type != ConfigKey::Type::kString && value.empty()) {
+    values_.erase(key);  // As if it was not set: there is no empty number.
+    return Status::OK();
+  }
   if (known != nullptr && !value.empty()) {
-    const Status fits = CheckValue(known->type, value);
+    Status fits = CheckValue(known->type, value);
+    if (fits.ok()) fits = CheckRange(*known, value);
     if (!fits.ok()) return fits.WithMessage(fits.message(), " key=", key);
   }
   values_[key] = value;
   return Status::OK();
+}
+
+void Config::MakeFoldersAbsolute(const std::string& current) {
+  for (const char* key : {"data.dir", "remote.data.dir", "datalake.paimon.warehouse"}) {
+    const auto value = values_.find(key);
+    if (value == values_.end() || value->second.empty() || value->second.starts_with('/')) continue;
+    const bool is_uri = value->second.find(':') != std::string::npos;
+    if (!is_uri) value->second = io::JoinPath(current, value->second);
+  }
 }
 
 const std::string& Config::String(std::string_view key) const {

@@ -25,6 +25,8 @@ struct ConfigKey {
   std::string_view default_value;  ///< Empty = none, or as the text says.
   Use use;
   std::string_view text;
+  std::string_view min{};  ///< Least value, written as one of the type; empty = none.
+  std::string_view max{};  ///< Greatest value.
 };
 
 /// All keys, in the order of the documentation.
@@ -46,8 +48,12 @@ class Config {
   /// Read a YAML file: keys with dots, or nested maps. Errors: kInvalidConfig, naming file, key and
   /// what is wrong with it; for an unknown key also the nearest one.
   Status LoadFile(const std::string& path, std::string_view yaml);
-  /// "key=value". Errors: as above.
+  /// "key=value". Errors: as above; a value out of its key's range is told with the range.
   Status Set(std::string_view assignment);
+
+  /// Name folders whole that were named from `current` on: what clients are told of them holds in
+  /// theirs too.
+  void MakeFoldersAbsolute(const std::string& current);
 
   const std::string& String(std::string_view key) const;
   int64_t Int(std::string_view key) const;

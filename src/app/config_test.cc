@@ -64,6 +64,60 @@ TEST(ConfigTest, WrongValuesNameTheirKey) {
   }
 }
 
+TEST(ConfigTest, ValuesOutOfRangeNameKeyValueAndRange) {
+  Config config;
+  const Status status = config.Set("http.port=70000");
+  EXPECT_CODE(ErrorCode::kInvalidConfig, status);
+  EXPECT_EQ(status.message(), "value out of range value=70000 min=0 max=65535 key=http.port");
+  for (const std::string assignment :
+       {"http.port=-1", "http.threads=0", "http.threads=-1", "kv.write-back.bytes-max=0",
+        "kv.scanner.max-per-bucket=-1", "kv.scanner.max-per-server=-5", "sql.sessions-max=-1",
+        "log.index.interval-size=4gb", "log.segment.file-size=5gb", "server.shards=0",
+        "tablet-server.id=4294967296", "sql.statement.timeout=31d", "sql.threads=0",
+        "tiering.rounds-max=0", "netty.server.max-queued-requests=0", "max.bucket.num=4294967297",
+        "sql.session.idle-timeout=106751991167d", "netty.server.max-request-size=3gb"}) {
+    EXPECT_CODE(ErrorCode::kInvalidConfig, config.Set(assignment));
+  }
+  EXPECT_OK(config.Set("http.port=65535"));
+  EXPECT_OK(config.Set("log.index.interval-size=1048576kb"));
+}
+
+// Their users turn numbers into narrower ones and milliseconds into nanoseconds.
+TEST(ConfigTest, EveryNumberThatCountsHasARange) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    const bool number = key.type == ConfigKey::Type::kInt || key.type == ConfigKey::Type::kSize ||
+                        key.type == ConfigKey::Type::kDuration;
+    EXPECT_EQ(!key.min.empty(), number && key.use != ConfigKey::Use::kIgnored) << key.name;
+    EXPECT_EQ(key.min.empty(), key.max.empty()) << key.name;
+    if (key.min.empty()) continue;
+    for (const std::string_view bound : {key.min, key.max}) {
+      EXPECT_OK(Config().Set(std::string(key.name) + "=" + std::string(bound)));
+    }
+  }
+}
+
+TEST(ConfigTest, AnEmptyNumberIsAsIfNotSet) {
+  Config config;
+  ASSERT_OK(config.LoadFile("server.yaml", "server.shards:\nhttp.port: \nhttp.files:\n"));
+  EXPECT_FALSE(config.IsSet("server.shards"));
+  EXPECT_EQ(config.Int("http.port"), 9180);
+  EXPECT_TRUE(config.IsSet("http.files"));  // No folder, rather than the one beside the program.
+}
+
+TEST(ConfigTest, FoldersAreNamedWhole) {
+  Config config;
+  ASSERT_OK(config.LoadFile("server.yaml",
+                            "data.dir: data\nremote.data.dir: /elsewhere\n"
+                            "datalake.paimon.warehouse: lake/here\n"));
+  config.MakeFoldersAbsolute("/home/release");
+  EXPECT_EQ(config.String("data.dir"), "/home/release/data");
+  EXPECT_EQ(config.String("remote.data.dir"), "/elsewhere");
+  EXPECT_EQ(config.Below("datalake.paimon.").at("warehouse"), "/home/release/lake/here");
+  ASSERT_OK(config.Set("datalake.paimon.warehouse=s3://bucket/lake"));
+  config.MakeFoldersAbsolute("/home/release");
+  EXPECT_EQ(config.Below("datalake.paimon.").at("warehouse"), "s3://bucket/lake");
+}
+
 TEST(ConfigTest, BrokenYamlIsRefused) {
   Config config;
   EXPECT_CODE(ErrorCode::kInvalidConfig, config.LoadFile("server.yaml", "a: [1, 2"));

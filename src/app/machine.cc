@@ -48,6 +48,11 @@ std::chrono::nanoseconds ProcessCpuTime() {
 uint64_t FreeHeapBytes() { return ::mallinfo2().fordblks; }
 void ReturnFreeHeap() { ::malloc_trim(0); }
 
+std::string CurrentFolder() {
+  char path[PATH_MAX];
+  return ::getcwd(path, sizeof(path)) == nullptr ? std::string() : std::string(path);
+}
+
 std::string ProgramFolder() {
   char path[PATH_MAX];
   const ssize_t size = ::readlink("/proc/self/exe", path, sizeof(path));

@@ -17,6 +17,8 @@ std::chrono::nanoseconds ProcessCpuTime();
 uint64_t FreeHeapBytes();
 /// Give the pages of the heap's free memory back to the system.
 void ReturnFreeHeap();
+/// Folder in which the program was started.
+std::string CurrentFolder();
 /// Folder that holds the running program; empty when it cannot be found out.
 std::string ProgramFolder();
 

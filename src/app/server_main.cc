@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "app/config.h"
+#include "app/machine.h"
 #include "app/server_process.h"
 #include "app/version.h"
 #include "base/log.h"
@@ -43,6 +44,7 @@ Result<Config> MakeConfig(const ServerArguments& arguments) {
     RETURN_NOT_OK(config.LoadFile(arguments.conf, yaml));
   }
   for (const std::string& assignment : arguments.assignments) RETURN_NOT_OK(config.Set(assignment));
+  config.MakeFoldersAbsolute(CurrentFolder());
   return config;
 }
 

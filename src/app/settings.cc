@@ -107,8 +107,8 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
 server::ConnectionSettings ConnectionSettingsOf(const Config& config) {
   server::ConnectionSettings settings;
   settings.request_bytes_max = config.SizeBytes("netty.server.max-request-size");
-  settings.requests_max =
-      static_cast<size_t>(std::max<int64_t>(1, config.Int("netty.server.max-queued-requests")));
+  settings.requests_max = static_cast<size_t>(config.Int("netty.server.max-queued-requests"));
+  settings.connections_max = static_cast<size_t>(config.Int("server.connections-max"));
   settings.idle_max = config.Duration("netty.connection.max-idle-time");
   return settings;
 }
@@ -122,7 +122,7 @@ MemoryPlan MemoryPlanOf(const Config& config) {
 size_t ShardsOf(const Config& config) {
   const int64_t shards =
       config.IsSet("server.shards") ? config.Int("server.shards") : MachineCores();
-  return static_cast<size_t>(std::clamp<int64_t>(shards, 1, 256));
+  return static_cast<size_t>(std::clamp<int64_t>(shards, 1, 256));  // A machine may have more.
 }
 
 std::map<std::string, std::string> LakePropertiesOf(const Config& config) {
