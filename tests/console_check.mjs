@@ -38,6 +38,7 @@ const read = () =>
     for (const tr of main.querySelectorAll("tr[data-table]")) {
       rows[tr.dataset.table] = Object.fromEntries(
         fields.map((field) => [field, tr.querySelector(`[data-field=${field}]`).textContent]));
+      rows[tr.dataset.table].late = tr.classList.contains("late");
     }
     return { revision: Number(main.dataset.revision), rows };
   }, FIELDS);
@@ -61,6 +62,8 @@ while (Date.now() < end) {
       }
       compared += 1;
     }
+    const late = shown.rows[`${table.database}.${table.table}`]?.late;
+    if (late !== table.late) problems.push(`revision ${shown.revision} ${table.table} late: page ${late}, API ${table.late}`);
   }
 }
 await page.getByRole("button").click();

@@ -12,6 +12,8 @@ export interface TableRow {
   lag_rows: number | null;
   lag_ms: number | null;
   freshness_ms: number | null;
+  /** The lag is past the freshness, as the server judges it. */
+  late: boolean;
   state: string;
   reason: string;
 }

@@ -5,12 +5,6 @@ import { formatCount, formatDuration, say, type Language } from "./text";
 
 const REFRESH_MS = 1000;
 const SAMPLES_KEPT = 300;
-/** A table is late when its lag passes freshness by this much, as the server counts it. */
-const LATE_GRACE_MS = 2000;
-
-function isLate(row: TableRow): boolean {
-  return row.lag_ms !== null && row.freshness_ms !== null && row.lag_ms > row.freshness_ms + LATE_GRACE_MS;
-}
 
 function largestLagMs(overview: Overview): number {
   return overview.tables.reduce((most, row) => Math.max(most, row.lag_ms ?? 0), 0);
@@ -60,7 +54,7 @@ function Figure({ label, value, alarm }: { label: string; value: string; alarm?:
 function Row({ row, language }: { row: TableRow; language: Language }) {
   const state = row.lake_enabled ? row.state : say(language, "off");
   return (
-    <tr data-table={`${row.database}.${row.table}`} class={isLate(row) ? "late" : ""}>
+    <tr data-table={`${row.database}.${row.table}`} class={row.late ? "late" : ""}>
       <th scope="row">
         <span class="database">{row.database}.</span>
         {row.table}
@@ -117,7 +111,7 @@ export function TablesPage({ language }: { language: Language }) {
   const { overview, lost, samples } = useOverview();
   if (overview === null) return <p class="empty">{say(language, lost ? "lost" : "loading")}</p>;
   const rate = overview.tables.reduce((sum, row) => sum + row.rows_per_second, 0);
-  const late = overview.tables.filter(isLate).length;
+  const late = overview.tables.filter((row) => row.late).length;
   return (
     <main data-revision={overview.revision}>
       {lost && <p class="banner" role="alert">{say(language, "lost")}</p>}

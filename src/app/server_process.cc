@@ -6,6 +6,7 @@
 #include "app/http_part.h"
 #include "app/machine.h"
 #include "app/memory_return.h"
+#include "app/process_samples.h"
 #include "app/settings.h"
 #include "base/log.h"
 #include "client/cluster.h"
@@ -22,6 +23,7 @@
 #include "sql/engine.h"
 #include "sql/fluss_catalog.h"
 #include "tiering/tiering_service.h"
+#include "types/duration.h"
 
 namespace sluice::app {
 namespace {
@@ -31,27 +33,8 @@ constexpr int kBackgroundNice = 5;
 
 std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
   constexpr std::chrono::milliseconds kDefault{3 * 60 * 1000};
-  const auto parsed = ParseDuration(table.Property("table.datalake.freshness", "3min"));
-  return parsed.ok() ? *parsed : kDefault;
-}
-
-void CollectListener(const server::FrameListener& listener, std::vector<MetricSample>* samples) {
-  using Kind = MetricSample::Kind;
-  const server::ConnectionCounters& counters = listener.counters();
-  const std::map<std::string, std::string> labels = {
-      {"listener", listener.endpoint().listener},
-      {"port", std::to_string(listener.endpoint().port)}};
-  const auto add = [&](const char* name, const char* help, Kind kind,
-                       const std::atomic<int64_t>& value) {
-    samples->push_back(
-        {name, help, kind, labels, static_cast<double>(value.load(std::memory_order_relaxed))});
-  };
-  add("sluice_connections", "Open client connections.", Kind::kGauge, counters.open);
-  add("sluice_requests_total", "Requests read.", Kind::kCounter, counters.requests);
-  add("sluice_received_bytes_total", "Bytes of requests.", Kind::kCounter, counters.received_bytes);
-  add("sluice_sent_bytes_total", "Bytes of answers.", Kind::kCounter, counters.sent_bytes);
-  add("sluice_refused_frames_total", "Malformed or oversize requests.", Kind::kCounter,
-      counters.refused_frames);
+  const auto parsed_ms = types::ParseDurationMs(table.Property("table.datalake.freshness", "3min"));
+  return parsed_ms.ok() ? std::chrono::milliseconds(*parsed_ms) : kDefault;
 }
 
 }  // namespace
@@ -76,7 +59,7 @@ struct ServerProcess::Parts {
   void Serve();
   Status StartTiering();
   Status StartHttp();
-  void CollectSamples(std::vector<MetricSample>* samples);
+  void Collect(std::vector<MetricSample>* samples);
   Status Stop();
 
   const Config config;
@@ -272,9 +255,8 @@ Status ServerProcess::Parts::StartTiering() {
       .loop = &local_thread->at(0),
       .freshness_of = FreshnessOf,
       .has_room = [this] { return disks->CheckAll(); },
-      .rounds_max = static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.rounds-max"))),
-      .bucket_threads =
-          static_cast<size_t>(std::max<int64_t>(1, config.Int("tiering.bucket-threads"))),
+      .rounds_max = static_cast<size_t>(config.Int("tiering.rounds-max")),
+      .bucket_threads = static_cast<size_t>(config.Int("tiering.bucket-threads")),
       .round_bytes_max = static_cast<int64_t>(config.SizeBytes("tiering.round-bytes-max")),
       .row_bytes_max = static_cast<int64_t>(memory.tiering_bytes)});
   tiering->Start();
@@ -283,9 +265,8 @@ Status ServerProcess::Parts::StartTiering() {
 
 Status ServerProcess::Parts::StartHttp() {
   engine = std::make_unique<sql::Engine>(sql::EngineOptions{
-      .threads = static_cast<int>(config.IsSet("sql.threads")
-                                      ? std::max<int64_t>(1, config.Int("sql.threads"))
-                                      : std::max(1, MachineCores() - 1)),
+      .threads = static_cast<int>(config.IsSet("sql.threads") ? config.Int("sql.threads")
+                                                              : std::max(1, MachineCores() - 1)),
       .memory_bytes_max = memory.sql_bytes,
       .temp_folder = io::JoinPath(folders.data, "sql-spill")});
   views = std::make_unique<CatalogViews>(*catalog, *coordinator, local_thread->at(0));
@@ -304,58 +285,25 @@ Status ServerProcess::Parts::StartHttp() {
       .engine = *engine,
       .make_tables = make_tables,
       .disks = *disks,
-      .process_samples = [this](std::vector<MetricSample>* samples) { CollectSamples(samples); },
+      .process_samples = [this](std::vector<MetricSample>* samples) { Collect(samples); },
       .loop = local_thread->at(0),
       .clock = clock,
       .random = random});
   return http->Start();
 }
 
-void ServerProcess::Parts::CollectSamples(std::vector<MetricSample>* samples) {
-  using Kind = MetricSample::Kind;
-  disks->Collect(samples);
+void ServerProcess::Parts::Collect(std::vector<MetricSample>* samples) {
+  SampledParts parts{.disks = *disks,
+                     .memory = memory,
+                     .request_budget = *request_budget,
+                     .shard_threads = *shard_threads,
+                     .listeners = {},
+                     .tablet = tablet.get(),
+                     .tiering = tiering.get()};
   for (const Role* role : {&tablet_role, &coordinator_role}) {
-    for (const auto& listener : role->listeners) CollectListener(*listener, samples);
+    for (const auto& listener : role->listeners) parts.listeners.push_back(listener.get());
   }
-  samples->push_back({"sluice_request_budget_used_bytes",
-                      "Bodies of requests under way.",
-                      Kind::kGauge,
-                      {},
-                      static_cast<double>(request_budget->used_bytes())});
-  samples->push_back({"sluice_request_budget_bytes",
-                      "Most bytes of requests under way.",
-                      Kind::kGauge,
-                      {},
-                      static_cast<double>(request_budget->total_bytes())});
-  if (tiering != nullptr) {
-    samples->push_back({"sluice_tiering_budget_used_bytes",
-                        "Decoded rows that tiering rounds hold.",
-                        Kind::kGauge,
-                        {},
-                        static_cast<double>(tiering->row_bytes())});
-    samples->push_back({"sluice_tiering_budget_bytes",
-                        "Most bytes of decoded rows in tiering rounds.",
-                        Kind::kGauge,
-                        {},
-                        static_cast<double>(memory.tiering_bytes)});
-  }
-  if (tablet != nullptr) {
-    samples->push_back({"sluice_write_back_budget_used_bytes",
-                        "Keys in memory that are not in RocksDB yet, all buckets together.",
-                        Kind::kGauge,
-                        {},
-                        static_cast<double>(tablet->write_back_bytes())});
-    samples->push_back({"sluice_write_back_budget_bytes",
-                        "Most bytes of such keys: at half of it they move, at all of it puts wait.",
-                        Kind::kGauge,
-                        {},
-                        static_cast<double>(memory.write_back_bytes)});
-  }
-  samples->push_back({"sluice_loop_longest_pause_seconds",
-                      "Longest callback on a shard's loop since the last look.",
-                      Kind::kGauge,
-                      {},
-                      static_cast<double>(shard_threads->TakeLongestPause().count()) / 1e6});
+  CollectSamples(parts, samples);
 }
 
 // Also called after a start that failed half way, so every part may be missing.

@@ -30,6 +30,7 @@ void AddLake(const meta::TableState& table, const tiering::TableState* tiering,
   status->lag_rows = tiering->lag_rows;
   status->lag_ms = tiering->lag_ms;
   status->freshness_ms = tiering->freshness_ms;
+  status->late = tiering->late;
 }
 
 }  // namespace
@@ -91,6 +92,8 @@ void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
     if (table.lake_enabled) {
       add("sluice_tiering_failed", "1 while the table's last round failed.",
           table.state == "FAILED" ? 1 : 0);
+      add("sluice_tiering_late", "1 while the table's lag is past its freshness.",
+          table.late ? 1 : 0);
     }
   }
 }

@@ -23,6 +23,7 @@ nlohmann::json ToJson(const TableStatus& table, double rows_per_second) {
           {"lag_rows", OrNull(table.lag_rows)},
           {"lag_ms", OrNull(table.lag_ms)},
           {"freshness_ms", OrNull(table.freshness_ms)},
+          {"late", table.late},
           {"state", table.state},
           {"reason", table.reason}};
 }

@@ -26,8 +26,9 @@ struct TableStatus {
   std::optional<int64_t> lag_rows;  ///< Set when the lake is enabled, as the next two.
   std::optional<int64_t> lag_ms;  ///< Age of the oldest row not in the lake, 0 when there is none.
   std::optional<int64_t> freshness_ms;
-  std::string state;   ///< SCHEDULED, PENDING, TIERING, TIERED, FAILED, CANCELED.
-  std::string reason;  ///< Why it failed or is late.
+  bool late = false;   ///< The lag is past the freshness, as the tiering service judges it.
+  std::string state;   ///< SCHEDULED, PENDING, TIERING, TIERED or FAILED; empty without a lake.
+  std::string reason;  ///< Why the last round failed, empty when it did not.
 };
 
 /// Where the figures come from.
@@ -41,7 +42,7 @@ class StatusSource {
 /// Answers of GET /api/v1/tables: the source's figures, rows/s measured between answers, and a
 /// revision that counts.
 ///
-/// Answers within `kReuse` are the same, so that many open pages cost what one does. Threads: any.
+/// Answers within `kReuseMs` are the same, so that many open pages cost what one does. Threads: any.
 class Overview {
  public:
   static constexpr int64_t kReuseMs = 200;

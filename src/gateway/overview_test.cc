@@ -92,6 +92,18 @@ TEST(OverviewTest, ShowsWhatIsUnknownAsNull) {
   EXPECT_EQ(row["kind"], "log");
 }
 
+TEST(OverviewTest, SaysWhichTablesAreLate) {
+  FixedClock clock;
+  FixedSource source;
+  source.tables.push_back(source.tables[0]);
+  source.tables[1].late = true;
+  Overview overview(source, clock, "0.1.0");
+  ASSERT_OK_AND_ASSIGN(const std::string answer, overview.Json());
+  const auto tables = nlohmann::json::parse(answer)["tables"];
+  EXPECT_EQ(tables[0]["late"], false);
+  EXPECT_EQ(tables[1]["late"], true);
+}
+
 TEST(OverviewTest, PassesOnTheSourcesError) {
   FixedClock clock;
   FixedSource source;

@@ -1,0 +1,82 @@
+#include "app/process_samples.h"
+
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "app/disk_watch.h"
+#include "app/memory_plan.h"
+#include "io/loop.h"
+#include "server/byte_budget.h"
+#include "server/listener.h"
+#include "tablet/tablet_service.h"
+#include "tiering/tiering_service.h"
+
+namespace sluice::app {
+namespace {
+
+using Kind = MetricSample::Kind;
+using server::ConnectionCounters;
+
+struct ListenerSample {
+  const char* name;
+  const char* help;
+  Kind kind;
+  std::atomic<int64_t> ConnectionCounters::* value;
+};
+
+constexpr ListenerSample kListenerSamples[] = {
+    {"sluice_connections", "Open client connections.", Kind::kGauge, &ConnectionCounters::open},
+    {"sluice_connections_turned_away_total", "Connections past server.connections-max.",
+     Kind::kCounter, &ConnectionCounters::turned_away},
+    {"sluice_requests_total", "Requests read.", Kind::kCounter, &ConnectionCounters::requests},
+    {"sluice_received_bytes_total", "Bytes of requests.", Kind::kCounter,
+     &ConnectionCounters::received_bytes},
+    {"sluice_sent_bytes_total", "Bytes of answers.", Kind::kCounter,
+     &ConnectionCounters::sent_bytes},
+    {"sluice_refused_frames_total", "Malformed, oversize or too slow requests.", Kind::kCounter,
+     &ConnectionCounters::refused_frames},
+};
+
+void CollectListener(const server::FrameListener& listener, std::vector<MetricSample>* samples) {
+  const std::map<std::string, std::string> labels = {
+      {"listener", listener.endpoint().listener},
+      {"port", std::to_string(listener.endpoint().port)}};
+  for (const ListenerSample& sample : kListenerSamples) {
+    const int64_t value = (listener.counters().*sample.value).load(std::memory_order_relaxed);
+    samples->push_back({sample.name, sample.help, sample.kind, labels, static_cast<double>(value)});
+  }
+}
+
+}  // namespace
+
+void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* samples) {
+  parts.disks.Collect(samples);
+  for (const server::FrameListener* listener : parts.listeners) CollectListener(*listener, samples);
+  const auto gauge = [samples](const char* name, const char* help, auto value) {
+    samples->push_back({name, help, Kind::kGauge, {}, static_cast<double>(value)});
+  };
+  gauge("sluice_request_budget_used_bytes", "Bodies of requests under way.",
+        parts.request_budget.used_bytes());
+  gauge("sluice_request_budget_bytes", "Most bytes of requests under way.",
+        parts.request_budget.total_bytes());
+  if (parts.tiering != nullptr) {
+    gauge("sluice_tiering_budget_used_bytes", "Decoded rows that tiering rounds hold.",
+          parts.tiering->row_bytes());
+    gauge("sluice_tiering_budget_bytes", "Most bytes of decoded rows in tiering rounds.",
+          parts.memory.tiering_bytes);
+  }
+  if (parts.tablet != nullptr) {
+    gauge("sluice_write_back_budget_used_bytes",
+          "Keys in memory that are not in RocksDB yet, all buckets together.",
+          parts.tablet->write_back_bytes());
+    gauge("sluice_write_back_budget_bytes",
+          "Most bytes of such keys: at half of it they move, at all of it puts wait.",
+          parts.memory.write_back_bytes);
+  }
+  gauge("sluice_loop_longest_pause_seconds",
+        "Longest callback on a shard's loop since the last look.",
+        static_cast<double>(parts.shard_threads.TakeLongestPause().count()) / 1e6);
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,39 @@
+#pragma once
+#include <vector>
+
+#include "base/metrics.h"
+
+namespace sluice::io {
+class LoopThreads;
+}
+namespace sluice::server {
+class ByteBudget;
+class FrameListener;
+}  // namespace sluice::server
+namespace sluice::tablet {
+class TabletService;
+}
+namespace sluice::tiering {
+class TieringService;
+}
+
+namespace sluice::app {
+
+class DiskWatch;
+struct MemoryPlan;
+
+/// The parts of the process that /metrics shows beside tables. Null = it is not there.
+struct SampledParts {
+  const DiskWatch& disks;
+  const MemoryPlan& memory;
+  const server::ByteBudget& request_budget;
+  io::LoopThreads& shard_threads;
+  std::vector<const server::FrameListener*> listeners;
+  const tablet::TabletService* tablet = nullptr;
+  const tiering::TieringService* tiering = nullptr;
+};
+
+/// Add their figures. Threads: any.
+void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* samples);
+
+}  // namespace sluice::app
