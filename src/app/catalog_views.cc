@@ -17,6 +17,10 @@ std::string ToDefinition(const sql::ViewInfo& view) {
   return definition.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+Status Damaged(const meta::ViewInfo& stored, const char* member) {
+  return Corrupt("the definition of a view is damaged view=", stored.path, " member=", member);
+}
+
 Result<sql::ViewInfo> FromDefinition(const meta::ViewInfo& stored) {
   const auto definition =
       nlohmann::json::parse(stored.definition, nullptr, /*allow_exceptions=*/false);
@@ -24,10 +28,22 @@ Result<sql::ViewInfo> FromDefinition(const meta::ViewInfo& stored) {
     return Corrupt("the definition of a view is not JSON view=", stored.path);
   sql::ViewInfo view;
   view.path = stored.path;
-  view.query = definition.value("query", "");
-  view.original_query = definition.value("original_query", "");
-  view.columns = definition.value("columns", std::vector<std::string>{});
-  view.comment = definition.value("comment", "");
+  using Member = std::pair<const char*, std::string*>;
+  for (const auto& [name, text] :
+       {Member{"query", &view.query}, Member{"original_query", &view.original_query},
+        Member{"comment", &view.comment}}) {
+    const auto member = definition.find(name);
+    if (member == definition.end()) continue;
+    if (!member->is_string()) return Damaged(stored, name);
+    *text = member->get<std::string>();
+  }
+  const auto columns = definition.find("columns");
+  if (columns == definition.end()) return view;
+  if (!columns->is_array()) return Damaged(stored, "columns");
+  for (const auto& column : *columns) {
+    if (!column.is_string()) return Damaged(stored, "columns");
+    view.columns.push_back(column.get<std::string>());
+  }
   return view;
 }
 

@@ -2,22 +2,25 @@
 
 #include <httplib.h>
 
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
+
+#include "app/sql_event.h"
 
 namespace sluice::app {
 namespace {
 
 constexpr time_t kReadTimeoutSeconds = 24 * 3600;  // A statement may run for long.
 
-Status FromEvent(const nlohmann::json& event) {
-  const std::string code = event.value("code", "");
-  const std::string message = event.value("message", "the server gave no reason");
-  for (int32_t number = -1;
-       number <= static_cast<int32_t>(ErrorCode::kHistoricalPartitionThrottled); ++number) {
-    if (NameOf(static_cast<ErrorCode>(number)) == code)
-      return MakeError(static_cast<ErrorCode>(number), message);
-  }
-  return MakeError(ErrorCode::kUnknownServer, message);
+// An answer's line, and the body of a refusal, are no longer than this.
+constexpr size_t kLineBytesMax = 256 << 20;
+constexpr size_t kRefusalBytesMax = 1 << 20;
+
+bool IsSessionId(const std::string& id) {
+  return !id.empty() && std::ranges::all_of(id, [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == '_';
+  });
 }
 
 // Cuts a stream of bytes into lines and parses each.
@@ -27,6 +30,11 @@ class LineParser {
 
   bool Feed(const char* data, size_t size) {
     pending_.append(data, size);
+    if (pending_.size() > kLineBytesMax) {
+      error_ = Error(ErrorCode::kNetwork,
+                     "the server answers without an end of line bytes_max=", kLineBytesMax);
+      return false;
+    }
     for (size_t end; (end = pending_.find('\n')) != std::string::npos;) {
       const std::string line = pending_.substr(0, end);
       pending_.erase(0, end + 1);
@@ -45,19 +53,16 @@ class LineParser {
 
  private:
   bool TakeLine(const std::string& line) {
-    const auto event = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!event.is_object()) {
-      error_ = Error(ErrorCode::kNetwork,
-                     "the server answered with something else than JSON: ", line.substr(0, 200));
-      return false;
-    }
-    const std::string kind = event.value("kind", "");
+    const auto event = ParseSqlEvent(line);
+    error_ = event.status();
+    if (!event.ok()) return false;
+    const nlohmann::json& kind = (*event)["kind"];
     if (kind == "error") {
-      error_ = FromEvent(event);
+      error_ = ErrorOfEvent(*event);
       return false;
     }
     if (kind == "end") ended_ = true;
-    given_up_ = !on_event_(event);
+    given_up_ = !on_event_(*event);
     return !given_up_;
   }
 
@@ -91,11 +96,13 @@ Result<std::unique_ptr<SqlClient>> SqlClient::Connect(const std::string& url) {
   const auto answer = state->http.Post("/api/v1/sessions");
   if (!answer) return Error(ErrorCode::kNetwork, "no server answers url=", url);
   const auto body = nlohmann::json::parse(answer->body, nullptr, false);
-  if (answer->status != 200 || !body.is_object() || !body.contains("id")) {
+  const auto id = body.find("id");
+  if (answer->status != 200 || id == body.end() || !id->is_string() ||
+      !IsSessionId(id->get<std::string>())) {
     return Error(ErrorCode::kNetwork, "the server refuses a session url=", url,
                  " status=", answer->status);
   }
-  state->session = body["id"].get<std::string>();
+  state->session = id->get<std::string>();
   return std::unique_ptr<SqlClient>(new SqlClient(std::move(state)));
 }
 
@@ -115,7 +122,7 @@ Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
   };
   request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
     if (status == 200) return parser.Feed(data, size);
-    refusal.append(data, size);
+    refusal.append(data, std::min(size, kRefusalBytesMax - refusal.size()));
     return true;
   };
   httplib::Response response;
@@ -123,7 +130,7 @@ Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
   const bool whole = state_->http.send(request, response, error);
   if (status != 0 && status != 200) {
     const auto event = nlohmann::json::parse(refusal, nullptr, false);
-    if (event.is_object()) return FromEvent(event);
+    if (event.is_object()) return ErrorOfEvent(event);
     return Error(ErrorCode::kNetwork, "the server refuses the statement status=", status);
   }
   return parser.Result(whole);

@@ -56,6 +56,7 @@ std::string TypedText(const json& cell, std::string_view* type) {
     const std::string_view value = *type;
     TypedText(none, type);
     for (const json& pair : cell.is_array() ? cell : json::array()) {
+      if (!pair.is_array() || pair.size() != 2) continue;
       std::string_view key_of = key;
       std::string_view value_of = value;
       const std::string first = TypedText(pair.at(0), &key_of);
@@ -84,6 +85,13 @@ std::string TypedText(const json& cell, std::string_view* type) {
   return cell.is_null() ? "NULL" : text;
 }
 
+Status CheckWidth(const json& row, size_t columns) {
+  if (row.size() == columns) return Status::OK();
+  return Error(ErrorCode::kNetwork,
+               "a row of the answer does not fit its columns columns=", columns,
+               " got=", row.size());
+}
+
 // Columns on a terminal: continuation bytes take none, wide East Asian characters two.
 size_t DisplayWidth(const std::string& text) {
   size_t width = 0;
@@ -105,15 +113,16 @@ class TablePrinter : public SqlPrinter {
 
   void Columns(const json& columns) override {
     for (const json& column : columns) {
-      names_.push_back(column.value("name", ""));
+      names_.push_back(column["name"].get<std::string>());
       widths_.push_back(DisplayWidth(names_.back()));
-      types_.push_back(column.value("type", ""));
+      types_.push_back(column["type"].get<std::string>());
       right_.push_back(IsNumeric(types_.back()));
     }
   }
 
-  void Rows(const json& rows) override {
+  Status Rows(const json& rows) override {
     for (const json& row : rows) {
+      RETURN_NOT_OK(CheckWidth(row, names_.size()));
       std::vector<std::string> cells;
       for (size_t i = 0; i < row.size(); ++i) {
         std::string_view type = types_[i];
@@ -129,6 +138,7 @@ class TablePrinter : public SqlPrinter {
       measured_.push_back(std::move(cells));
       if (measured_.size() == kMeasuredRows) Header();
     }
+    return Status::OK();
   }
 
   void End(int64_t written) override {
@@ -210,18 +220,21 @@ class CsvPrinter : public SqlPrinter {
  public:
   explicit CsvPrinter(std::ostream& out) : out_(out) {}
   void Columns(const json& columns) override {
+    width_ = columns.size();
     for (size_t i = 0; i < columns.size(); ++i)
-      out_ << (i == 0 ? "" : ",") << Quoted(columns[i].value("name", ""));
+      out_ << (i == 0 ? "" : ",") << Quoted(columns[i]["name"].get<std::string>());
     out_ << "\n";
   }
-  void Rows(const json& rows) override {
+  Status Rows(const json& rows) override {
     for (const json& row : rows) {
+      RETURN_NOT_OK(CheckWidth(row, width_));
       for (size_t i = 0; i < row.size(); ++i) {
         // NULL is nothing between the commas, an empty string is "".
         out_ << (i == 0 ? "" : ",") << (row[i].is_null() ? "" : Quoted(CellText(row[i])));
       }
       out_ << "\n";
     }
+    return Status::OK();
   }
   void End(int64_t) override {}
 
@@ -237,22 +250,25 @@ class CsvPrinter : public SqlPrinter {
   }
 
   std::ostream& out_;
+  size_t width_ = 0;
 };
 
 class JsonPrinter : public SqlPrinter {
  public:
   explicit JsonPrinter(std::ostream& out) : out_(out) {}
   void Columns(const json& columns) override {
-    for (const json& column : columns) names_.push_back(json(column.value("name", "")).dump());
+    for (const json& column : columns) names_.push_back(column["name"].dump());
   }
-  void Rows(const json& rows) override {
+  Status Rows(const json& rows) override {
     for (const json& row : rows) {
+      RETURN_NOT_OK(CheckWidth(row, names_.size()));
       // Written by hand: two columns may have one name, and their order is the query's.
       out_ << '{';
       for (size_t i = 0; i < row.size(); ++i)
         out_ << (i == 0 ? "" : ",") << names_[i] << ':' << row[i].dump();
       out_ << "}\n";
     }
+    return Status::OK();
   }
   void End(int64_t) override {}
 

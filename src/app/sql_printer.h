@@ -15,8 +15,10 @@ class SqlPrinter {
   /// Errors: kInvalidConfig for another name.
   static Result<std::unique_ptr<SqlPrinter>> Make(const std::string& format, std::ostream& out);
   virtual ~SqlPrinter() = default;
+  /// Events as ParseSqlEvent lets them through.
   virtual void Columns(const nlohmann::json& columns) = 0;
-  virtual void Rows(const nlohmann::json& rows) = 0;
+  /// Errors: kNetwork for a row of another width than the columns.
+  virtual Status Rows(const nlohmann::json& rows) = 0;
   /// The statement is done; `written` rows were written, -1 = it was no INSERT.
   virtual void End(int64_t written) = 0;
 };

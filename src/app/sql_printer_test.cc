@@ -14,7 +14,7 @@ std::string Print(const std::string& format, const json& columns, const json& ro
   std::ostringstream out;
   auto printer = SqlPrinter::Make(format, out).ValueOrDie();
   printer->Columns(columns);
-  printer->Rows(rows);
+  EXPECT_OK(printer->Rows(rows));
   printer->End(-1);
   return out.str();
 }
@@ -70,6 +70,17 @@ TEST(SqlPrinterTest, JsonKeepsTheOrderAndColumnsOfOneName) {
                         {{"name", "a"}, {"type", "INT"}},
                         {{"name", "b"}, {"type", "INT"}}};
   EXPECT_EQ(Print("json", columns, {{1, 2, 3}}), "{\"b\":1,\"a\":2,\"b\":3}\n");
+}
+
+TEST(SqlPrinterTest, RowsOfAnotherWidthAreRefused) {
+  for (const char* format : {"table", "csv", "json"}) {
+    for (const json& row : {json::array(), json{1}, json{1, 2, 3}}) {
+      std::ostringstream out;
+      auto printer = SqlPrinter::Make(format, out).ValueOrDie();
+      printer->Columns(kColumns);
+      EXPECT_CODE(ErrorCode::kNetwork, printer->Rows(json::array({row})));
+    }
+  }
 }
 
 TEST(SqlPrinterTest, RefusesAnUnknownFormatByName) {

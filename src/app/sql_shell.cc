@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <iostream>
 #include <iterator>
@@ -19,7 +20,8 @@ namespace sluice::app {
 namespace {
 
 constexpr int kHistoryMax = 2000;
-volatile std::sig_atomic_t interrupted = 0;
+std::atomic<bool> interrupted{false};  // A signal handler sets it, other threads look.
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 struct ShellOptions {
   std::string url = "http://127.0.0.1:9180";
@@ -33,14 +35,17 @@ struct ShellOptions {
 Status RunStatement(SqlRunner& client, const std::string& format, std::string_view sql) {
   ASSIGN_OR_RAISE(auto printer, SqlPrinter::Make(format, std::cout));
   int64_t written = -1;
-  interrupted = 0;
-  RETURN_NOT_OK(client.Run(std::string(sql), [&](const nlohmann::json& event) {
-    const std::string kind = event.value("kind", "");
+  interrupted = false;
+  Status printed;
+  const Status run = client.Run(std::string(sql), [&](const nlohmann::json& event) {
+    const nlohmann::json& kind = event["kind"];
     if (kind == "columns") printer->Columns(event["columns"]);
-    if (kind == "rows") printer->Rows(event["rows"]);
-    if (kind == "written") written = event.value("rows", int64_t{-1});
-    return interrupted == 0;
-  }));
+    if (kind == "rows") printed = printer->Rows(event["rows"]);
+    if (kind == "written") written = event["rows"].get<int64_t>();
+    return printed.ok() && !interrupted;
+  });
+  RETURN_NOT_OK(printed);
+  RETURN_NOT_OK(run);
   printer->End(written);
   std::cout.flush();
   return Status::OK();
@@ -86,7 +91,7 @@ bool RunComplete(SqlRunner& client, const std::string& format, std::string* pend
 }
 
 int Interact(SqlRunner& client, const ShellOptions& options) {
-  std::signal(SIGINT, [](int) { interrupted = 1; });
+  std::signal(SIGINT, [](int) { interrupted = true; });
   using_history();
   stifle_history(kHistoryMax);
   const std::string history = HistoryPath();
@@ -123,8 +128,9 @@ int Interact(SqlRunner& client, const ShellOptions& options) {
 // To the server's engine over HTTP, or to the cluster with an engine in this process.
 Result<std::unique_ptr<SqlRunner>> Connect(const ShellOptions& options) {
   if (options.bootstrap_servers.empty()) return SqlClient::Connect(options.url);
-  ASSIGN_OR_RAISE(auto local, LocalSql::Connect({.bootstrap_servers = options.bootstrap_servers,
-                                                 .interrupted = [] { return interrupted != 0; }}));
+  ASSIGN_OR_RAISE(auto local,
+                  LocalSql::Connect({.bootstrap_servers = options.bootstrap_servers,
+                                     .interrupted = [] { return interrupted.load(); }}));
   if (!local->lake_status().ok()) {
     std::cerr
         << "warning: the lake of the cluster cannot be read from here, nor tables that are in it: "
