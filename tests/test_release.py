@@ -35,8 +35,7 @@ def call(home, program, *args):
 
 def start(home, *more):
     coordinator, tablet, http = free_ports(3)
-    settings = {"data.dir": home / "data", "remote.data.dir": home / "remote",
-                "datalake.paimon.warehouse": home / "warehouse", "http.port": http,
+    settings = {"http.port": http,
                 "coordinator.bind.listeners": f"CLIENT://127.0.0.1:{coordinator}",
                 "tablet-server.bind.listeners": f"CLIENT://127.0.0.1:{tablet}"}
     args = [part for key, value in settings.items() for part in ("-D", f"{key}={value}")]
@@ -52,9 +51,16 @@ def test_every_library_comes_along(release):
             assert f"=> {release}/" in line, line
 
 
+def test_nothing_is_looked_for_where_it_was_built(release):
+    listed = subprocess.run(["readelf", "-d", str(release / "bin/sluice")], text=True, capture_output=True, check=True)
+    paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", listed.stdout)
+    assert paths == ["$ORIGIN/../lib"], listed.stdout
+
+
 def test_scripts_start_and_stop_a_server(release):
     url = start(release)
     assert call(release, "start-local.sh").returncode == 1  # It runs already.
+    assert all((release / folder).is_dir() for folder in ("data", "remote", "warehouse"))  # Where it is now.
     asked = call(release, "sluice", "sql", "--url", url, "--format", "csv", "-e", "SELECT 40 + 2 AS a")
     assert asked.stdout.split() == ["a", "42"], asked.stderr
     assert call(release, "stop-local.sh").stdout == "stopped\n"

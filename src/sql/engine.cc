@@ -26,15 +26,20 @@ Result<Engine::State*> Engine::Start() {
 
 namespace {
 
-// The option, the environment, the loader's own search (the binary's run path holds lib/ beside
-// it), the build's copy.
+// The option, the environment, or the loader's own search (the program's run path is ../lib). Tests
+// stand elsewhere than the program, so but for releases the build's copy comes last.
 Result<const duckdb::Api*> FindApi(const std::string& library) {
   if (!library.empty()) return duckdb::LoadApi(library);
   const char* environment = std::getenv("SLUICE_DUCKDB_LIBRARY");
   if (environment != nullptr && *environment != '\0') return duckdb::LoadApi(environment);
   Result<const duckdb::Api*> by_name = duckdb::LoadApi("libduckdb.so");
-  if (by_name.ok()) return by_name;
-  return duckdb::LoadApi(SLUICE_DUCKDB_LIBRARY);
+#ifdef SLUICE_DUCKDB_LIBRARY
+  if (!by_name.ok()) {
+    Result<const duckdb::Api*> of_build = duckdb::LoadApi(SLUICE_DUCKDB_LIBRARY);
+    if (of_build.ok()) return of_build;
+  }
+#endif
+  return by_name;
 }
 
 }  // namespace
