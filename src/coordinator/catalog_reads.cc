@@ -24,14 +24,16 @@ void FillOffsets(const meta::TableState& table, const meta::BucketOffsets& offse
   }
 }
 
-bool IsSecret(std::string_view key) {
-  static constexpr std::string_view kParts[] = {
-      "password", "secret", "token", "credential", "access.key", "accesskey", "access-key"};
-  return std::ranges::any_of(
-      kParts, [&](std::string_view part) { return key.find(part) != std::string_view::npos; });
-}
-
 }  // namespace
+
+bool IsSecret(std::string_view key) {
+  static constexpr std::string_view kParts[] = {"password", "secret", "token", "credential", "key"};
+  std::string lower(key);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
 
 Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(
     const meta::CatalogState& state, const wire::GetLakeSnapshotRequest& request) {

@@ -26,6 +26,10 @@ Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(const meta::CatalogState&
 Result<wire::ListPartitionInfosResponse> ListPartitions(
     const meta::CatalogState& state, const wire::ListPartitionInfosRequest& request);
 
+/// Whether a key of the configuration or of the lake catalog may hold what clients must not see.
+/// Upper and lower case are alike.
+bool IsSecret(std::string_view key);
+
 /// The configuration as started; values of keys that hold secrets are hidden.
 wire::DescribeClusterConfigsResponse DescribeConfigs(const ClusterSettings& settings);
 

@@ -17,14 +17,6 @@ namespace {
 using meta::CatalogState;
 using wire::ApiKey;
 
-// Words in a property of the lake catalog that keep it out of replies (reference 8.1).
-bool IsSecret(std::string_view key) {
-  for (const std::string_view word : {"password", "secret", "key"}) {
-    if (key.find(word) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 Result<wire::ListDatabasesResponse> ListDatabases(const CatalogState& state,
                                                   const wire::ListDatabasesRequest& request) {
   wire::ListDatabasesResponse response;
@@ -158,7 +150,7 @@ Result<io::Payload> Reply(const io::Call& call, Answer answer) {
 
 MetadataService::MetadataService(Options options) : options_(std::move(options)) {
   for (const auto& [key, value] : options_.lake_properties) {
-    if (!IsSecret(key))
+    if (!coordinator::IsSecret(key))
       table_additions_["table.datalake." + options_.settings.lake_format + "." + key] = value;
   }
 }

@@ -1,6 +1,7 @@
 #include "server/metadata_service.h"
 
 #include "base/testing.h"
+#include "coordinator/catalog_reads.h"
 #include "io/sim/sim_world.h"
 #include "meta/memory_store.h"
 #include "wire/api.h"
@@ -275,6 +276,16 @@ TEST_F(MetadataServiceTest, TheRestAnswersAsTheDocumentsSay) {
   EXPECT_CODE(ErrorCode::kUnsupportedVersion,
               Ask<wire::TableExistsResponse>(ApiKey::kProduceLog,
                                              Named<wire::TableExistsRequest>("orders")));
+}
+
+TEST(SecretsTest, AreKnownByTheirKeysHoweverTheyAreWritten) {
+  for (const char* key : {"s3.access-key", "s3.secret.key", "fs.oss.accessKeySecret", "dlf.Token",
+                          "jdbc.PASSWORD", "azure.credential", "fs.azure.account.key.name"}) {
+    EXPECT_TRUE(coordinator::IsSecret(key)) << key;
+  }
+  for (const char* key : {"warehouse", "metastore", "data.dir", "http.port", "table.type"}) {
+    EXPECT_FALSE(coordinator::IsSecret(key)) << key;
+  }
 }
 
 }  // namespace
