@@ -10,7 +10,7 @@
 namespace sluice::bench {
 namespace {
 
-// 40 bytes that neither repeat nor compress to nothing.
+// Text of `bytes` bytes that neither repeats nor compresses to nothing.
 std::string Text(const char* prefix, int64_t id, size_t bytes) {
   std::string text = prefix;
   uint64_t state = static_cast<uint64_t>(id) * 0x9e3779b97f4a7c15u + 1;

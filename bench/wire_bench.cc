@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <fstream>  // System: the counters of the server, in /proc
 #include <sstream>
 
 #include "base/check.h"
@@ -41,7 +41,7 @@ struct Options {
 // User and system time of a process, in seconds; 0 without a process.
 double CpuSeconds(int pid) {
   if (pid == 0) return 0;
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");  // System: /proc
   std::string text((std::istreambuf_iterator<char>(in)), {});
   std::istringstream fields(text.substr(text.rfind(')') + 2));
   std::string skipped;

@@ -228,11 +228,6 @@ io::Task<Result<PartitionMetaPtr>> Cluster::Partition(io::Loop& loop, types::Tab
   return PartitionIn(shared_from_this(), loop, std::move(path), std::move(name), -1, refresh);
 }
 
-io::Task<Result<PartitionMetaPtr>> Cluster::PartitionById(io::Loop& loop, types::TablePath path,
-                                                          int64_t partition_id, bool refresh) {
-  return PartitionIn(shared_from_this(), loop, std::move(path), "", partition_id, refresh);
-}
-
 io::Task<Result<PartitionMetaPtr>> Cluster::PartitionIn(ClusterPtr self, io::Loop& loop,
                                                         types::TablePath path, std::string name,
                                                         int64_t partition_id, bool refresh) {

@@ -50,8 +50,6 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   /// Errors: kPartitionNotExists.
   io::Task<Result<PartitionMetaPtr>> Partition(io::Loop& loop, types::TablePath path,
                                                std::string name, bool refresh = false);
-  io::Task<Result<PartitionMetaPtr>> PartitionById(io::Loop& loop, types::TablePath path,
-                                                   int64_t partition_id, bool refresh = false);
   /// A schema of a table by id; schemas never change, so each is asked for once.
   io::Task<Result<std::shared_ptr<const types::Schema>>> Schema(io::Loop& loop,
                                                                 types::TablePath path,

@@ -361,8 +361,6 @@ void LogScanner::Subscribe(types::BucketId bucket, int64_t offset) {
   state_->subscriptions[bucket] = std::move(fresh);
 }
 
-void LogScanner::Unsubscribe(types::BucketId bucket) { state_->subscriptions.erase(bucket); }
-
 io::Task<Result<std::vector<ScanBatch>>> LogScanner::Poll(std::chrono::milliseconds timeout) {
   return State::PollIn(state_, timeout);
 }

@@ -48,7 +48,6 @@ class LogScanner {
 
   /// Start (again) at `offset`. What was fetched of the bucket and not yet returned is dropped.
   void Subscribe(types::BucketId bucket, int64_t offset);
-  void Unsubscribe(types::BucketId bucket);
 
   /// Return what has arrived, or wait up to `timeout` for something; empty when nothing came.
   /// Errors: kLogOffsetOutOfRange, kCorruptRecord for a batch that cannot be decoded, and other

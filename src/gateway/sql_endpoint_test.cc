@@ -8,7 +8,7 @@
 #include "io/pool.h"
 #include "io/task.h"
 #include "sql/engine.h"
-#include "sql/memory_catalog.h"
+#include "sql/memory_catalog_testing.h"
 #include "sql/session.h"
 
 namespace sluice::gateway {

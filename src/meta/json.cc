@@ -32,10 +32,6 @@ Result<std::vector<int32_t>> JsonDocument::Ints(const char* key) const {
   return numbers;
 }
 
-Result<int64_t> JsonDocument::IntOr(const char* key, int64_t fallback) const {
-  return Has(key) ? Int(key) : Result<int64_t>(fallback);
-}
-
 Result<std::string> JsonDocument::StringOr(const char* key, std::string fallback) const {
   return Has(key) ? String(key) : Result<std::string>(std::move(fallback));
 }

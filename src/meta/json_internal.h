@@ -23,7 +23,6 @@ class JsonDocument {
   Result<std::string> String(const char* key) const;
   Result<std::vector<int32_t>> Ints(const char* key) const;
   // Missing gives the fallback or an empty value; another type is an error.
-  Result<int64_t> IntOr(const char* key, int64_t fallback) const;
   Result<std::string> StringOr(const char* key, std::string fallback) const;
   Result<std::vector<std::string>> Strings(const char* key) const;
   Result<std::map<std::string, std::string>> StringMap(const char* key) const;

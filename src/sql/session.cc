@@ -22,9 +22,6 @@ Session::Session(Engine& engine, std::shared_ptr<TableCatalog> catalog, io::Cloc
     : state_(std::make_unique<State>(engine, std::move(catalog), clock, std::move(options))) {}
 Session::~Session() = default;
 
-const std::string& Session::current_catalog() const { return state_->catalog; }
-const std::string& Session::current_database() const { return state_->database; }
-
 Result<std::unique_ptr<ResultStream>> Session::Execute(std::string_view sql) {
   RETURN_NOT_OK(state_->interruption.status());
   ASSIGN_OR_RAISE(const ast::Statement statement, ParseStatement(sql));

@@ -77,9 +77,6 @@ class Session {
   void Interrupt(Status why = Status::Cancelled("the statement was cancelled"));
   void Resume();
 
-  const std::string& current_catalog() const;
-  const std::string& current_database() const;
-
  private:
   struct State;
   std::unique_ptr<State> state_;

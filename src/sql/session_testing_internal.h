@@ -10,7 +10,7 @@
 #include "base/testing.h"
 #include "sql/engine.h"
 #include "sql/format.h"
-#include "sql/memory_catalog.h"
+#include "sql/memory_catalog_testing.h"
 #include "sql/session.h"
 
 namespace sluice::sql {

@@ -26,8 +26,6 @@ class SimNetwork : public Network {
   Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host,
                                                     uint16_t port) override;
 
-  /// Longest time that a piece is under way.
-  void SetLatencyMax(std::chrono::microseconds latency) { latency_max_ = latency; }
   /// Break every connection: both ends fail, what was under way is lost.
   void BreakConnections();
 
@@ -40,7 +38,7 @@ class SimNetwork : public Network {
   };
 
   SimWorld& world_;
-  std::chrono::microseconds latency_max_{500};
+  const std::chrono::microseconds latency_max_{500};  // Longest time that a piece is under way.
   std::map<uint16_t, std::shared_ptr<Target>> targets_;
   std::vector<std::weak_ptr<internal::SimLink>> links_;
   uint16_t next_port_ = 20'000;

@@ -1,4 +1,4 @@
-#include "sql/memory_catalog.h"
+#include "sql/memory_catalog_testing.h"
 
 #include <arrow/api.h>
 
