@@ -17,6 +17,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import source_data
+import sql_over_http
 
 READY_TIMEOUT_S = 30
 FLIGHTS_PER_SECOND = 30_000  # So that the load takes long enough to be looked at.
@@ -72,18 +73,7 @@ class Server:
 
     def sql(self, text):
         """Rows of one statement."""
-        body = json.dumps({"sql": text}).encode()
-        request = urllib.request.Request(self.http + "/api/v1/sql", data=body,
-                                         headers={"Content-Type": "application/json"})
-        rows = []
-        with urllib.request.urlopen(request, timeout=120) as response:
-            for line in response:
-                event = json.loads(line)
-                if event["kind"] == "error":
-                    raise RuntimeError(f"{text}: {event['message']}")
-                if event["kind"] == "rows":
-                    rows += event["rows"]
-        return rows
+        return sql_over_http.rows_of(self.http, text)
 
     def overview(self):
         with urllib.request.urlopen(self.http + "/api/v1/tables", timeout=30) as response:

@@ -9,7 +9,7 @@ step "dependencies"; scripts/install-deps.sh --test
 step "source checks"; python3 scripts/check_sources.py
 step "console"; scripts/build-console.sh
 step "build"; scripts/build.sh asan
-export ASAN_OPTIONS=detect_stack_use_after_return=0:abort_on_error=1
+export ASAN_OPTIONS=abort_on_error=1
 export UBSAN_OPTIONS=print_stacktrace=1
 step "unit tests, simulation, fuzz corpora"
 ctest --test-dir build/asan --output-on-failure -j "$(nproc)"

@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +13,9 @@ import urllib.request
 from wire_client import API_VERSIONS, Client, Connection, Disconnected, message
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+
+from sql_over_http import SqlError, rows_of  # noqa: E402, F401
 READY_S = 60
 
 
@@ -47,8 +51,15 @@ def crash_points():
     return sorted(set(names))
 
 
-class SqlError(Exception):
-    pass
+def check_log(path, announced=()):
+    """Fail on what a sanitizer or a failed check left in a server's log, and on errors that nobody announced."""
+    with open(path, errors="replace") as f:
+        text = f.read()
+    bad = re.search(r"AddressSanitizer|LeakSanitizer|runtime error:|check failed|terminate called", text)
+    assert bad is None, text[max(0, bad.start() - 500):bad.start() + 4000]
+    lines = re.findall(r"^\S+T\S+ E .*$", text, flags=re.M)
+    unknown = [line for line in lines if not any(re.search(pattern, line) for pattern in announced)]
+    assert not unknown, "lines that the test did not announce:\n" + "\n".join(unknown[:20])
 
 
 class Server:
@@ -69,6 +80,7 @@ class Server:
         }
         self.process = None
         self.log_path = f"{self.folder}/server.out"
+        self.announced = []
         os.makedirs(self.folder, exist_ok=True)
 
     @property
@@ -151,12 +163,12 @@ class Server:
         with open(self.log_path, errors="replace") as f:
             return "".join(f.readlines()[-lines:])
 
+    def announce(self, *patterns):
+        """Lines of level ERROR that the test brings about on purpose."""
+        self.announced += patterns
+
     def check_log(self):
-        """Fail on what a sanitizer or a failed check left in the log."""
-        with open(self.log_path, errors="replace") as f:
-            text = f.read()
-        bad = re.search(r"AddressSanitizer|LeakSanitizer|runtime error:|check failed|terminate called", text)
-        assert bad is None, text[max(0, bad.start() - 500):bad.start() + 4000]
+        check_log(self.log_path, self.announced)
 
     def client(self):
         return Client(self.coordinator_port, self.tablet_port)
@@ -176,21 +188,7 @@ class Server:
 
     def sql(self, text):
         """Rows of one statement, values as the endpoint writes them."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.http_port}/api/v1/sql",
-                                         data=json.dumps({"sql": text}).encode(),
-                                         headers={"Content-Type": "application/json"})
-        rows = []
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                for line in answer:
-                    event = json.loads(line)
-                    if event["kind"] == "error":
-                        raise SqlError(f"{text}: {event}")
-                    if event["kind"] == "rows":
-                        rows += event["rows"]
-        except urllib.error.HTTPError as error:
-            raise SqlError(f"{text}: {error.code} {error.read().decode(errors='replace')}") from error
-        return rows
+        return rows_of(f"http://127.0.0.1:{self.http_port}", text)
 
     def wait_for_lake(self, client, path, ends, timeout_s=90):
         """Wait until the lake holds every bucket up to `ends`; returns the snapshot id."""

@@ -15,8 +15,8 @@ def make_server(tmp_path):
         pytest.skip("no server is built; SLUICE_BIN names none")
     servers = []
 
-    def make(**settings):
-        server = cluster.Server(tmp_path / f"server{len(servers)}", **settings)
+    def make(folder=None, **settings):
+        server = cluster.Server(folder or tmp_path / f"server{len(servers)}", **settings)
         servers.append(server)
         return server
 

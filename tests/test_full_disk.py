@@ -22,12 +22,8 @@ RATIO = "server.data-disk.write-limit-ratio"
 
 
 @pytest.fixture
-def server(tmp_path):
-    if cluster.binary() is None:
-        pytest.skip("no server is built; SLUICE_BIN names none")
-    made = cluster.Server(tmp_path)
-    yield made
-    made.kill()
+def server(make_server):
+    return make_server()
 
 
 @pytest.fixture
@@ -39,6 +35,17 @@ def small_disk(tmp_path):
         pytest.skip("cannot mount a file system")
     yield str(folder)
     subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.fixture
+def make_small(small_disk, make_server):
+    """A function that makes a server whose data is on the small disk and whose log is not."""
+    def make(**settings):
+        server = make_server(folder=small_disk, **settings)
+        server.log_path = f"{os.path.dirname(small_disk)}/server.out"
+        server.announce("flush of keys failed", "call failed .*No space left")
+        return server
+    return make
 
 
 def rows(first, count=10):
@@ -125,81 +132,72 @@ def test_writes_are_refused_before_the_disk_is_full(server):
     server.stop()
 
 
-def test_ddl_on_a_full_disk_neither_aborts_nor_stays_refused(small_disk):
-    server = cluster.Server(small_disk, **{RATIO: "1"})
-    server.log_path = f"{os.path.dirname(small_disk)}/server.out"
+def test_ddl_on_a_full_disk_neither_aborts_nor_stays_refused(small_disk, make_small):
+    server = make_small()
     ballast = f"{small_disk}/ballast"
-    try:
-        with open(ballast, "wb") as file:
-            file.write(b"\0" * (40 << 20))
-        server.start()
-        client = server.client()
-        fill(ballast)
-        made, refused = set(), 0
-        for i in range(6000):  # Until the space that the store had set aside is used up.
-            try:
-                client.create_table(f"fluss.q{i}", LOG_TABLE)
-                made.add(f"q{i}")
-            except WireError as error:
-                assert error.code == STORAGE, error
-                refused += 1
-                if refused == 20:
-                    break
-        assert refused >= 1  # The store may find room again by writing its log anew.
-        assert server.sql("SELECT 1") == [[1]]
-        os.truncate(ballast, 30 << 20)
-        until(lambda: client.create_table("fluss.after", LOG_TABLE))
-        client.close()
-        server.kill()
-        server.start()
-        client = server.client()
-        assert set(client.tables("fluss")) == made | {"after"}
-        client.close()
+    with open(ballast, "wb") as file:
+        file.write(b"\0" * (40 << 20))
+    server.start()
+    client = server.client()
+    fill(ballast)
+    made, refused = set(), 0
+    for i in range(6000):  # Until the space that the store had set aside is used up.
+        try:
+            client.create_table(f"fluss.q{i}", LOG_TABLE)
+            made.add(f"q{i}")
+        except WireError as error:
+            assert error.code == STORAGE, error
+            refused += 1
+            if refused == 20:
+                break
+    assert refused >= 1  # The store may find room again by writing its log anew.
+    assert server.sql("SELECT 1") == [[1]]
+    os.truncate(ballast, 30 << 20)
+    until(lambda: client.create_table("fluss.after", LOG_TABLE))
+    client.close()
+    server.kill()
+    server.start()
+    client = server.client()
+    assert set(client.tables("fluss")) == made | {"after"}
+    client.close()
 
-        fill(ballast)
-        server.kill()
-        server.launch()
-        time.sleep(2)
-        assert server.process.poll() in (None, 1), server.log_tail()  # A clear error at most.
-        server.kill()
-        os.truncate(ballast, 0)
-        server.start()
-        server.stop()
-    finally:
-        server.kill()
+    fill(ballast)
+    server.kill()
+    server.launch()
+    time.sleep(2)
+    assert server.process.poll() in (None, 1), server.log_tail()  # A clear error at most.
+    server.kill()
+    os.truncate(ballast, 0)
+    server.start()
+    server.stop()
 
 
-def test_keys_are_taken_again_once_there_is_room(small_disk):
-    server = cluster.Server(small_disk, **{RATIO: "1", "kv.write-back.bytes-max": "256kb",
-                                           "log.segment.file-size": "1mb"})
-    server.log_path = f"{os.path.dirname(small_disk)}/server.out"
+def test_keys_are_taken_again_once_there_is_room(small_disk, make_small):
+    server = make_small(**{"kv.write-back.bytes-max": "256kb", "log.segment.file-size": "1mb"})
     ballast = f"{small_disk}/ballast"
-    try:
-        with open(ballast, "wb") as file:
-            file.write(b"\0" * (50 << 20))
-        server.start()
-        client = server.client()
-        client.create_table("fluss.k", KEY_TABLE)
-        table = client.table_info("fluss.k")[0]
-        acked, refused, first = 0, 0, 0
-        while refused < 50:
-            try:
-                put(client, table, first)
-                first += 200
-                acked = first
-            except WireError:
-                refused += 1
-        assert server.running(), server.log_tail()
-        os.truncate(ballast, 0)
-        until(lambda: put(client, table, first))
-        assert server.sql("SELECT COUNT(*) FROM k") == [[first + 200]]
-        client.close()
-        server.kill()
-        server.start()
-        assert server.sql("SELECT COUNT(*) FROM k") == [[first + 200]]
-        server.stop()
-    finally:
-        server.kill()
+    with open(ballast, "wb") as file:
+        file.write(b"\0" * (50 << 20))
+    server.start()
+    client = server.client()
+    client.create_table("fluss.k", KEY_TABLE)
+    table = client.table_info("fluss.k")[0]
+    acked, refused, first = 0, 0, 0
+    while refused < 50:
+        try:
+            put(client, table, first)
+            first += 200
+            acked = first
+        except WireError:
+            refused += 1
+    assert server.running(), server.log_tail()
+    os.truncate(ballast, 0)
+    until(lambda: put(client, table, first))
+    assert server.sql("SELECT COUNT(*) FROM k") == [[first + 200]]
+    client.close()
+    server.kill()
+    server.start()
+    assert server.sql("SELECT COUNT(*) FROM k") == [[first + 200]]
+    server.stop()
 
 
 def test_an_alter_that_failed_is_not_there_after_a_restart(server):
@@ -224,18 +222,21 @@ def test_an_alter_that_failed_is_not_there_after_a_restart(server):
     server.stop()
 
 
-def tiered(server, client, count):
-    def check():
-        assert server.sql("SELECT COUNT(*) FROM t$lake") == [[count]]
-    until(check)
-
-
-def test_a_lake_that_cannot_be_written_is_still_read(server):
+def with_ten_rows_in_the_lake(server):
+    """Start it and bring a table `t` into the lake."""
     server.start()
     client = server.client()
     client.create_table("fluss.t", LAKE_TABLE)
     client.produce(client.table_info("fluss.t")[0], 0, rows(0))
-    tiered(server, client, 10)
+    client.close()
+
+    def check():
+        assert server.sql("SELECT COUNT(*) FROM t$lake") == [[10]]
+    until(check)
+
+
+def test_a_lake_that_cannot_be_written_is_still_read(server):
+    with_ten_rows_in_the_lake(server)
     consumers = f"{server.warehouse}/fluss.db/t/consumer"
     if os.path.isdir(consumers):
         os.rename(consumers, consumers + ".away")
@@ -246,22 +247,16 @@ def test_a_lake_that_cannot_be_written_is_still_read(server):
         assert server.sql("SELECT COUNT(*) FROM t$lake") == [[10]]
     with open(server.log_path) as log:
         assert log.read().count("lake table is read without a pin") == 1
-    client.close()
     server.stop()
 
 
 def test_a_lake_table_that_lost_its_snapshots_is_not_empty(server):
-    server.start()
-    client = server.client()
-    client.create_table("fluss.t", LAKE_TABLE)
-    client.produce(client.table_info("fluss.t")[0], 0, rows(0))
-    tiered(server, client, 10)
+    with_ten_rows_in_the_lake(server)
     os.rename(f"{server.warehouse}/fluss.db/t/snapshot", f"{server.warehouse}/fluss.db/t/snapshot.away")
     for query in ("SELECT COUNT(*) FROM t$lake", "SELECT COUNT(*) FROM t"):
         with pytest.raises(SqlError):
             server.sql(query)
     os.rename(f"{server.warehouse}/fluss.db/t/snapshot.away", f"{server.warehouse}/fluss.db/t/snapshot")
-    client.close()
     server.stop()
 
 
