@@ -10,7 +10,7 @@ build/release/src/app/sluice server -D "data.dir=$run/data" -D "remote.data.dir=
   -D "datalake.paimon.warehouse=$run/warehouse" -D coordinator.bind.listeners=CLIENT://127.0.0.1:19123 \
   -D tablet-server.bind.listeners=CLIENT://127.0.0.1:19124 -D http.port=19180 >"$run/server.out" 2>&1 &
 server=$!
-for _ in $(seq 100); do curl -fs http://127.0.0.1:19180/health >/dev/null && break; sleep 0.05; done
+for _ in $(seq 100); do grep -q 'server is ready' "$run/server.out" && break; sleep 0.05; done
 build/release/bench/floor
 build/release/bench/floor --compression none
 for compression in ZSTD NONE; do

@@ -66,7 +66,7 @@ Result<AlterIntent> AlterIntent::FromJson(std::string_view text) {
   }
   AlterIntent intent;
   intent.table_id = json["table_id"].get<int64_t>();
-  const auto existed = json.find("lake_existed");  // Older intents do not say.
+  const auto existed = json.find("lake_existed");  // As if it had been: it is kept then.
   intent.lake_existed = existed == json.end() || !existed->is_boolean() || existed->get<bool>();
   ASSIGN_OR_RAISE(intent.descriptor, types::TableDescriptor::FromJson(*descriptor));
   return intent;

@@ -96,8 +96,8 @@ class TableView {
   /// Threads: any. May wait for servers and files.
   virtual Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
                                                    std::vector<Predicate> predicates) = 0;
-  /// Lines for EXPLAIN: snapshot, offsets, files, how keys are merged. `column_names` = what the
-  /// query reads.
+  /// Lines for EXPLAIN: snapshot, offsets, files, how keys are merged. `columns` = positions of
+  /// what the query reads.
   virtual std::vector<std::string> Explain(const std::vector<int>& columns,
                                            const std::vector<Predicate>& predicates) const = 0;
   /// Rows, when it is known without reading; the optimizer's hint.

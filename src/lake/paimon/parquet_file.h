@@ -38,7 +38,7 @@ class ParquetFileWriter {
 class ParquetFileReader {
  public:
   /// Columns that the file does not have are left out of schema().
-  /// Errors: IOError; kCorruptRecord when it is not a Parquet file of `size_bytes`.
+  /// Errors: IOError; kCorruptRecord when it is not a Parquet file.
   static Result<std::unique_ptr<ParquetFileReader>> Open(io::FileSystem& files,
                                                          const std::string& path,
                                                          const std::vector<std::string>& columns,

@@ -34,8 +34,8 @@ class SnapshotStore {
   /// Make every snapshot that is visible survive a power loss.
   Status MakeDurable() const;
 
-  /// Put the snapshot in place unless its id is taken: false then. Durable on return, the LATEST
-  /// hint too.
+  /// Put the snapshot in place unless its id is taken: false then. Durable on return. The LATEST
+  /// hint follows if it can: without it readers list the folder.
   Result<bool> TryPut(const LakeSnapshot& snapshot, WriterSession& session) const;
   /// Set the EARLIEST hint.
   Status PutEarliest(int64_t id, WriterSession& session) const {
