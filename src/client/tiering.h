@@ -49,7 +49,7 @@ struct LakeCommit {
   std::vector<LakeBucketOffset> buckets;
 };
 
-/// The tiering service's calls to the coordinator (reference 8.3, 8.4). One attempt each: the
+/// The tiering service's calls to the coordinator (wire/proto/lake.proto). One attempt each: the
 /// caller knows what a repeat means.
 class TieringCalls {
  public:

@@ -6,7 +6,7 @@
 namespace sluice::coordinator {
 
 /// Folder of a table's lake offsets files: {remote data dir}/lake/{db}/{table}-{id}/metadata
-/// (reference 6.2).
+/// (Java's FlussPaths).
 std::string LakeOffsetsFolder(const types::TableInfo& table);
 
 /// A path as our file system takes it: without "file:" and the slashes of an empty host.

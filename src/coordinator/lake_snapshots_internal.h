@@ -13,7 +13,7 @@
 
 namespace sluice::coordinator {
 
-/// The two calls by which tiering tells what the lake holds (reference 8.4).
+/// The two calls by which tiering tells what the lake holds (wire/proto/lake.proto).
 ///
 /// Threads: confined to the coordinator's loop; files on the pool.
 class LakeSnapshots {

@@ -30,7 +30,7 @@ struct TabletServer {
   int32_t id = 0;
   std::string host;
   int32_t port = 0;
-  std::string listeners;  ///< "FLUSS://host:port,…" (reference 1.4).
+  std::string listeners;  ///< "FLUSS://host:port,…"
   std::shared_ptr<io::Transport> transport;
 };
 

@@ -8,7 +8,7 @@
 
 namespace sluice::coordinator {
 
-/// One `table.*` option that the server knows (reference 7.4).
+/// One `table.*` option that the server knows. Source: ConfigOptions of the Java side.
 struct TableOption {
   enum class Kind { kBoolean, kInteger, kDuration, kChoice, kText };
   std::string_view key;

@@ -8,7 +8,7 @@
 namespace sluice::coordinator {
 
 /// Fill in what CREATE TABLE left open: NOT NULL key columns, ids, bucket key and count, and the
-/// properties that clients expect to read back (reference 7.3). Errors: kInvalidTable for broken
+/// properties that clients expect to read back, as Java does. Errors: kInvalidTable for broken
 /// ids.
 Status FillTableDefaults(const ClusterSettings& settings, types::TableDescriptor* descriptor);
 

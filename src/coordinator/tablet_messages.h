@@ -22,7 +22,7 @@ struct PlacedBucket {
 std::vector<PlacedBucket> BucketsOf(const meta::TableState& table,
                                     const meta::PartitionState* partition = nullptr);
 
-// The calls (reference 3.11), ready to send.
+// The calls of wire/proto/replication.proto, ready to send.
 /// Servers, and the tables named with all their partitions, or `partition` alone.
 io::Call UpdateMetadataCall(int32_t coordinator_epoch, const CoordinatorAddress& coordinator,
                             const std::vector<TabletServer>& servers,

@@ -33,7 +33,7 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
   /// A table was created, altered or dropped.
   void TableChanged(int64_t table_id);
   /// The service's call: failed, then tiering, then finished tables, then perhaps one table to tier
-  /// (reference 8.3).
+  /// (Java's LakeTableTieringManager).
   wire::LakeTieringHeartbeatResponse Heartbeat(const wire::LakeTieringHeartbeatRequest& request);
 
   /// The tiering epoch of the round under way, if any.

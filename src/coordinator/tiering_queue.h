@@ -12,7 +12,7 @@
 
 namespace sluice::coordinator {
 
-/// Which lake table is tiered next, and by whom (reference 8.3).
+/// Which lake table is tiered next, and by whom. Source: LakeTableTieringManager.
 ///
 /// The wire behaviour is Fluss's: states, epochs, the heartbeat's errors. The timing is ours:
 /// freshness is a bound on the age of an untiered row, so a table is queued by the age of its

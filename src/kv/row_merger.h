@@ -14,7 +14,8 @@ namespace sluice::kv {
 enum class MergeEngine : uint8_t { kDefault, kFirstRow, kVersioned };
 enum class DeleteBehavior : uint8_t { kAllow, kIgnore, kDisable };
 
-/// How one table merges a new row into an old one, from its properties (reference 5.7).
+/// How one table merges a new row into an old one, from its properties. Source: RowMerger of the
+/// Java server.
 struct MergeRules {
   MergeEngine engine = MergeEngine::kDefault;
   DeleteBehavior deletes = DeleteBehavior::kAllow;

@@ -4,7 +4,7 @@
 
 namespace sluice::log {
 
-// Layout: reference 6.1.
+// Layout: docs/formats/log.md.
 TEST(CheckpointTest, WritesTheTextForm) {
   const TempDir dir;
   const std::string path = io::JoinPath(dir.path(), kRecoveryPointFile);

@@ -14,7 +14,8 @@ namespace sluice::log {
 /// What a log remembers about its idempotent writers: the last batches of each, to tell a retry
 /// from news.
 ///
-/// Source: reference 4.3. Threads: confined to the shard that owns the bucket.
+/// Source: WriterStateManager of the Java server. Threads: confined to the shard that owns the
+/// bucket.
 class WriterStates {
  public:
   /// Clients keep at most this many batches of a bucket in flight.
@@ -47,7 +48,8 @@ class WriterStates {
 
   /// Content of a `.writer_snapshot` file.
   ///
-  /// Format: JSON, reference 6.1; our field `earlier_batches` keeps what Java's snapshots forget.
+  /// Format: JSON (docs/formats/log.md); our field `earlier_batches` keeps what Java's snapshots
+  /// forget.
   std::string ToJson() const;
   /// Errors: kCorruptRecord when `json` is not such a document.
   static Result<WriterStates> FromJson(std::string_view json);

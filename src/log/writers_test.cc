@@ -1,7 +1,7 @@
 #include "log/log_testing.h"
 #include "log/writer_states.h"
 
-// Idempotent writers: reference 4.3.
+// Idempotent writers, as Java's WriterStateManager judges them.
 
 namespace sluice::log {
 
@@ -103,7 +103,7 @@ TEST(WriterStatesTest, SnapshotsComeBack) {
   EXPECT_EQ(back.Find(4)->size(), WriterStates::kBatchesKept);
 }
 
-// As the Java server writes it (reference 6.1): only the last batch of each writer.
+// As the Java server writes it: only the last batch of each writer.
 TEST(WriterStatesTest, ReadsJavaSnapshots) {
   ASSERT_OK_AND_ASSIGN(
       const auto states,

@@ -19,8 +19,8 @@ inline constexpr std::string_view kDefaultDatabase = "fluss";
 /// Each change is one durable batch, then a new snapshot is published; when the store refuses,
 /// nothing changes. The catalog checks existence and its own invariants; rules about options and
 /// schemas are the coordinator's. Format: the nodes and JSON of the Java server's ZooKeeper tree
-/// (reference 9.1), own nodes below "/sluice". Threads: state() from anywhere; everything else from
-/// one thread.
+/// (docs/formats/metadata.md), own nodes below "/sluice". Threads: state() from anywhere;
+/// everything else from one thread.
 class Catalog {
  public:
   /// Load everything; make the default database when it is missing.

@@ -14,7 +14,7 @@
 
 namespace sluice::meta {
 
-/// Who holds a bucket. Source: the assignment and leader_isr nodes (reference 9.1, 9.3).
+/// Who holds a bucket. Source: the assignment and leader_isr nodes (docs/formats/metadata.md).
 struct BucketState {
   std::vector<int32_t> replicas;
   int32_t leader = -1;  ///< Server id, -1 = none.
@@ -34,7 +34,7 @@ struct PartitionBucket {
 /// Log end offsets (exclusive) that a lake snapshot holds; buckets without data are left out.
 using BucketOffsets = std::map<PartitionBucket, int64_t>;
 
-/// One lake snapshot that the coordinator knows (reference 8.4).
+/// One lake snapshot that the coordinator knows.
 struct LakeSnapshot {
   int64_t snapshot_id = -1;
   std::string tiered_offsets_path;

@@ -6,7 +6,7 @@
 
 namespace sluice::meta {
 
-/// The document of a lake offsets file (reference 8.4): arrays by bucket, -1 = no data, trailing
+/// The document of a lake offsets file: arrays by bucket, -1 = no data, trailing
 /// gaps left out.
 std::string LakeOffsetsToJson(int64_t table_id, const BucketOffsets& offsets);
 

@@ -6,7 +6,7 @@
 
 #include "meta/catalog_state.h"
 
-// Paths and JSON of the catalog's nodes: those of the Java server's ZooKeeper tree (reference 9.1);
+// Paths and JSON of the catalog's nodes: those of the Java server's ZooKeeper tree (ZkData);
 // our own are below /sluice.
 namespace sluice::meta::nodes {
 

@@ -194,7 +194,7 @@ io::Task<void> ServedConnection::WriteAnswers(std::shared_ptr<ServedConnection> 
   self->MaybeMakeRoom();
 }
 
-// The handshake names the client's software, which handlers may look at (fluss-versions 8).
+// The handshake names the client's software, which handlers may look at.
 void ServedConnection::LearnClient(const io::Call& call) {
   if (call.api_key != static_cast<int16_t>(wire::ApiKey::kApiVersions)) return;
   const auto request = wire::ParseMessage<wire::ApiVersionsRequest>(call.body);

@@ -8,7 +8,7 @@
 
 namespace sluice::tablet {
 
-/// Where a bucket's files lie below the data folder (reference 6.1):
+/// Where a bucket's files lie below the data folder (docs/formats/log.md):
 /// `{db}/{table}-{tableId}[/{partition}-p{partitionId}]/log-{bucket}` and `…/kv-{bucket}`.
 struct BucketFolders {
   std::string table;   ///< Of the table, below the data folder.

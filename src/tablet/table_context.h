@@ -29,7 +29,7 @@ class TableContext {
   bool arrow_log() const { return arrow_log_; }  ///< `table.log.format` is ARROW.
   bool lake_enabled() const { return lake_enabled_; }
   int64_t log_ttl_ms() const { return log_ttl_ms_; }  ///< 0 = keep for ever.
-  /// Clients must know how keys are encoded since version 1 of the key calls (reference 2.1).
+  /// Clients must know how keys are encoded since version 1 of the key calls (Java's ApiKeys).
   bool needs_new_keys() const { return needs_new_keys_; }
   /// For changelog batches; schema, writer and sequence are the caller's.
   wire::LogBatchOptions batch_options() const;

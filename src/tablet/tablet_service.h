@@ -24,7 +24,7 @@ namespace sluice::tablet {
 /// What a tablet server runs on and with. The pointers outlive the service.
 struct TabletOptions {
   int32_t server_id = 0;
-  std::string data_dir;  ///< `data.dir`; laid out as reference 6.1 says.
+  std::string data_dir;  ///< `data.dir`; laid out as docs/formats/log.md says.
   const TableSource* tables = nullptr;
   shard::Shards* shards = nullptr;  ///< Each bucket lives on one of them.
   io::FileSystem* files = nullptr;

@@ -17,7 +17,7 @@ struct ValueLayout;
 
 /// Rows in one of Fluss's binary layouts, for columns of given types.
 ///
-/// Format: COMPACTED and INDEXED rows (reference 5.4). Source: CompactedRowWriter, IndexedRowWriter
+/// Format: COMPACTED and INDEXED rows. Source: CompactedRowWriter, IndexedRowWriter
 /// of the Java side. Immutable, so any thread may use it.
 class RowCodec {
  public:
@@ -53,7 +53,7 @@ class RowCodec {
   std::shared_ptr<const std::vector<ValueLayout>> layouts_;  // Per column.
 };
 
-/// Which bytes stand for a key (reference 5.5).
+/// Which bytes stand for a key. Source: KeyEncoder of the Java side.
 enum class KeyFormat : uint8_t { kCompacted, kPaimon, kIceberg };
 
 /// Encode keys: the chosen columns of a batch, one byte string per row.
@@ -76,7 +76,7 @@ class KeyEncoder {
       : format_(format), columns_(std::move(columns)), null_allowed_(null_allowed) {}
 };
 
-/// How a table encodes its keys, from its descriptor alone (reference 5.5 "Which encoder").
+/// How a table encodes its keys, from its descriptor alone. Source: KeyEncoder.
 struct KeyPlan {
   KeyFormat bucket_key_format;
   KeyFormat primary_key_format;
@@ -89,11 +89,11 @@ Result<KeyPlan> PlanKeys(const TableDescriptor& descriptor);
 /// Bucket of an encoded bucket key. `lake_format`: "", "paimon", "iceberg", "lance".
 int32_t BucketOf(std::string_view lake_format, std::string_view encoded_key, int32_t bucket_count);
 
-/// Murmur hash of Paimon and Flink over the bytes, words first (reference 5.6, first stage).
+/// Murmur hash of Paimon and Flink over the bytes, words first. Source: MurmurHashUtils.
 int32_t PaimonHash(std::string_view bytes);
 
 /// A Paimon BinaryRow (no arity prefix) of one row of `batch`: the columns at the given positions
-/// (paimon-format 4.4). Also the ALIGNED row of Fluss's statistics.
+/// (Java's BinaryRow). Also the ALIGNED row of Fluss's statistics.
 class BinaryRowEncoder {
  public:
   explicit BinaryRowEncoder(std::vector<DataTypePtr> columns);
@@ -108,8 +108,8 @@ class BinaryRowEncoder {
 Result<std::shared_ptr<arrow::RecordBatch>> DecodeBinaryRows(
     const std::vector<DataTypePtr>& columns, std::span<const std::string_view> rows);
 
-/// Text form of partition values (reference 7.5): the value of row `row` of an array of type
-/// `type`, and back.
+/// Text form of partition values (Java's PartitionUtils): the value of row `row` of an array of
+/// type `type`, and back.
 Result<std::string> PartitionText(const DataType& type, const arrow::Array& array, int64_t row);
 Result<std::shared_ptr<arrow::Array>> PartitionValue(const DataType& type, std::string_view text);
 

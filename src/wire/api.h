@@ -5,7 +5,7 @@
 
 namespace sluice::wire {
 
-/// Calls of the protocol by number (reference 2.1).
+/// Calls of the protocol by number. Source: ApiKeys.
 enum class ApiKey : int16_t {
   kApiVersions = 1000,
   kCreateDatabase = 1001,

@@ -8,9 +8,9 @@
 
 namespace sluice::wire {
 
-// Frames (reference 1.1): a 4-byte big-endian length of what follows, then a request or a response
-// head, then a protobuf message. Readers of a connection take the length off first; the functions
-// below see the rest.
+// Frames (Java's MessageCodec): a 4-byte big-endian length of what follows, then a request or a
+// response head, then a protobuf message. Readers of a connection take the length off first; the
+// functions below see the rest.
 
 constexpr size_t kFrameLengthBytes = 4;
 constexpr size_t kRequestHeaderBytes = 8;   ///< Key, version and id of a request, after the length.

@@ -7,7 +7,7 @@
 namespace sluice::wire {
 namespace {
 
-// Where the fields lie (reference 5.1).
+// Where the fields lie.
 struct KvAt {
   static constexpr size_t kMagic = 4, kCrc = 5, kSchemaId = 9, kAttributes = 11, kWriterId = 12,
                           kSequence = 20, kRecordCount = 24;

@@ -10,7 +10,7 @@
 
 namespace sluice::wire {
 
-/// Header of a KV batch. Format: little-endian, 28 bytes, reference 5.1.
+/// Header of a KV batch. Format: little-endian, 28 bytes. Source: DefaultKvRecordBatch.
 struct KvBatchHeader {
   int32_t length = 0;  ///< Bytes after the length field; the batch has 4 more.
   int8_t magic = 0;
@@ -65,7 +65,7 @@ Result<StoredValue> ParseStoredValue(std::string_view value);
 std::string BuildStoredValue(int16_t schema_id, std::string_view row);
 
 /// Builds a value batch (LIMIT_SCAN on primary-key tables, SCAN_KV) value by value. Format:
-/// reference 5.2.
+/// DefaultValueRecordBatch of the Java side.
 class ValueBatchBuilder {
  public:
   ValueBatchBuilder();

@@ -10,7 +10,8 @@
 namespace sluice::wire {
 namespace {
 
-// Where the fields lie (reference 4.1). Up to batch_sequence and record_count both magics agree.
+// Where the fields lie (docs/formats/log.md). Up to batch_sequence and record_count both magics
+// agree.
 constexpr size_t kLengthAt = 8, kMagicAt = 12, kTimestampAt = 13, kCrcAt = 21, kSchemaIdAt = 25,
                  kAttributesAt = 27, kLastOffsetDeltaAt = 28, kWriterIdAt = 32, kSequenceAt = 40,
                  kRecordCountAt = 44, kStatisticsLengthAt = 48;

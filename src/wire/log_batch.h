@@ -12,12 +12,12 @@
 
 namespace sluice::wire {
 
-/// What a record does to the table (reference 4.4).
+/// What a record does to the table. Source: ChangeType.
 enum class ChangeType : uint8_t { kAppendOnly = 0, kInsert, kUpdateBefore, kUpdateAfter, kDelete };
 
 enum class ArrowCompression : uint8_t { kNone, kLz4Frame, kZstd };
 
-/// Header of a log batch. Format: little-endian, reference 4.1; magic 0 has 48 bytes, magic 1
+/// Header of a log batch. Format: little-endian, docs/formats/log.md; magic 0 has 48 bytes, magic 1
 /// has 52.
 struct LogBatchHeader {
   int64_t base_offset = 0;

@@ -17,7 +17,7 @@ struct CommitChange {
   CommitOptions options;
 };
 
-/// Makes changes visible as snapshots (paimon-format 1.4, 1.5).
+/// Makes changes visible as snapshots (Java's FileStoreCommitImpl).
 ///
 /// Order of one commit, each step durable before the next: data files (the writers), manifests,
 /// manifest lists, their folder, snapshot file under a temporary name, its rename, the snapshot

@@ -24,7 +24,7 @@ struct CompactionPick {
   size_t runs;  ///< So many, from the newest.
   int32_t output_level;
 };
-/// What to merge next, by Paimon's universal rules (paimon-format 6.2); `trigger` runs start it.
+/// What to merge next, by Paimon's rules (UniversalCompaction); `trigger` runs start it.
 std::optional<CompactionPick> PickRuns(const std::vector<SortedRun>& runs, int32_t trigger,
                                        int32_t top_level);
 

@@ -5,8 +5,8 @@
 
 namespace sluice::lake::paimon {
 
-/// Drops old snapshots (paimon-format 8.1). Data goes first, snapshot files last: what a crash
-/// interrupts, the next call finishes.
+/// Drops old snapshots (Java's ExpireSnapshotsImpl). Data goes first, snapshot files last: what a
+/// crash interrupts, the next call finishes.
 class Expiration {
  public:
   Expiration(io::FileSystem& files, io::Clock& clock, const TablePaths& paths,

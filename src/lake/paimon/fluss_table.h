@@ -7,7 +7,7 @@
 
 namespace sluice::lake::paimon {
 
-/// What Fluss's table descriptor means for its Paimon table (paimon-format 9.1, fluss-versions 6).
+/// What Fluss's table descriptor means for its Paimon table. Source: PaimonConversions of Fluss.
 
 /// Errors: kInvalidConfig for options that only the system sets; kInvalidTable for column names,
 /// keys and types that the lake cannot hold.

@@ -89,7 +89,7 @@ TEST(ManifestTest, DeletesCancelAddsOfTheSameIdentityOnly) {
   EXPECT_EQ(ApplyEntries(&live, {gone}).size(), 1u);  // The file of level 0 is not there any more.
 }
 
-// Bytes from Java's classes (paimon-format 4.4).
+// Bytes from Java's BinaryRow.
 TEST(BinaryRowTest, CarriesItsArityInFront) {
   ASSERT_OK_AND_ASSIGN(const std::string row,
                        EncodeRow({DataType::Of(TypeKind::kInteger, false)}, {Ints({42})}, 0));
@@ -171,7 +171,7 @@ TEST(SortKeyTest, EqualKeysStayInRowOrder) {
   EXPECT_EQ(SortedRows(keys), (std::vector<uint32_t>{1, 3, 0, 2}));
 }
 
-// Names from Java (paimon-format 1.2).
+// Names from Java's PartitionPathUtils.
 TEST(PathsTest, PartitionFoldersAreJavas) {
   EXPECT_EQ(EscapePathName("a=b/c d%"), "a%3Db%2Fc d%25");
   LakeSchema schema;

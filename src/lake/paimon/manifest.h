@@ -12,7 +12,7 @@ namespace sluice::lake::paimon {
 std::string EmptyRow();
 
 /// Least and greatest values of some columns, as rows with their arity in front
-/// (paimon-format 4.3).
+/// (Java's SimpleStats).
 struct SimpleStats {
   std::string min_values = EmptyRow();
   std::string max_values = EmptyRow();
@@ -20,7 +20,7 @@ struct SimpleStats {
   bool operator==(const SimpleStats&) const = default;
 };
 
-/// One data or changelog file (paimon-format 4.2).
+/// One data or changelog file. Source: DataFileMeta.
 struct DataFileMeta {
   std::string name;
   int64_t size_bytes = 0;
@@ -52,12 +52,12 @@ struct ManifestEntry {
   int32_t total_buckets = -1;
   DataFileMeta file;
 
-  /// What makes two entries speak of one file (paimon-format 1.5).
+  /// What makes two entries speak of one file (Java's FileEntry.Identifier).
   std::string Identity() const;
   bool operator==(const ManifestEntry&) const = default;
 };
 
-/// A manifest as a manifest list names it (paimon-format 4.1).
+/// A manifest as a manifest list names it. Source: ManifestFileMeta.
 struct ManifestMeta {
   std::string name;
   int64_t size_bytes = 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kDatabaseSuffix = ".db";
 constexpr int kAlterAttemptsMax = 20;
 
-/// Tables as folders below a warehouse folder (paimon-format 1.1).
+/// Tables as folders below a warehouse folder (Java's FileSystemCatalog).
 class PaimonCatalog : public LakeCatalog {
  public:
   PaimonCatalog(const LakeCatalogOptions& options, std::string warehouse)

@@ -15,7 +15,7 @@ using parquet::schema::PrimitiveNode;
 using types::DataType;
 using types::TypeKind;
 
-// Ids of list elements, map keys and values (paimon-format 2.3); depth counts nesting within one
+// Ids of list elements, map keys and values (Java's SpecialFields); depth counts nesting within one
 // field.
 constexpr int32_t kElementIdBase = 536870911;
 constexpr int32_t kIdsPerField = 1024;

@@ -10,7 +10,8 @@ class GroupNode;
 
 namespace sluice::lake::paimon {
 
-/// The Parquet schema of a data file (paimon-format 5.3), with a field id on every node.
+/// The Parquet schema of a data file (Java's ParquetSchemaConverter), with a field id on every
+/// node.
 Result<std::shared_ptr<parquet::schema::GroupNode>> ParquetSchemaOf(
     const std::vector<FileColumn>& columns);
 

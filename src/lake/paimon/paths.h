@@ -8,7 +8,7 @@
 
 namespace sluice::lake::paimon {
 
-/// Where the parts of a table lie (paimon-format 1.1).
+/// Where the parts of a table lie (Java's FileStorePathFactory).
 class TablePaths {
  public:
   explicit TablePaths(std::string location) : location_(std::move(location)) {}
@@ -42,7 +42,8 @@ class TablePaths {
   std::string location_;
 };
 
-/// Folder part for a partition, "" or "k=v/k2=v2/", from its serialized row (paimon-format 1.2).
+/// Folder part for a partition, "" or "k=v/k2=v2/", from its serialized row. Source:
+/// PartitionPathUtils.
 Result<std::string> PartitionFolder(const LakeSchema& schema, std::string_view partition_row);
 
 /// A partition key or value as part of a folder name.

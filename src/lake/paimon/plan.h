@@ -22,12 +22,12 @@ struct BucketFiles {
 std::vector<BucketFiles> GroupByBucket(const LiveFiles& live);
 
 /// Files of a primary-key bucket cut into sections whose key ranges do not touch, in key order;
-/// within a section in order of their least key. Source: paimon-format 6.3.
+/// within a section in order of their least key. Source: IntervalPartition.
 Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& schema,
                                                             std::vector<ManifestEntry> files);
 
-/// Splits of one snapshot's files (paimon-format 6.3): raw where files can be read as they are. The
-/// splits of a primary-key bucket come in key order.
+/// Splits of one snapshot's files, as Java's split generators cut them: raw where files can be read
+/// as they are. The splits of a primary-key bucket come in key order.
 Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& schemas,
                                           const LakeSchema& newest, const LiveFiles& live,
                                           const PlanOptions& options);

@@ -9,8 +9,8 @@ namespace sluice::lake::paimon {
 /// Parse a `schema-N` file. VARCHAR(n) and VARBINARY(n) become STRING and BYTES, MULTISET a MAP to
 /// INT NOT NULL.
 ///
-/// Source: paimon-format 2. Errors: kCorruptRecord; kInvalidTable for a type we cannot hold
-/// (VARIANT, BLOB, VECTOR, …).
+/// Source: TableSchema, SchemaSerializer. Errors: kCorruptRecord; kInvalidTable for a type we
+/// cannot hold (VARIANT, BLOB, VECTOR, …).
 Result<LakeSchema> ParseSchema(std::string_view json);
 /// The text of a `schema-N` file.
 std::string SchemaToJson(const LakeSchema& schema);
@@ -35,7 +35,7 @@ std::string TypeText(const types::DataType& type);
 Result<types::DataTypePtr> ParseTypeText(std::string_view text);
 
 /// `type` with new ids for all fields of nested rows, each after the fields nested in it
-/// (paimon-format 2.2).
+/// (Java's ReassignFieldId).
 types::DataTypePtr AssignNestedIds(const types::DataTypePtr& type, int32_t* highest);
 /// Give ids to all columns: a column's own id comes before those nested in it.
 void AssignIds(std::vector<types::Column>* columns, int32_t* highest);

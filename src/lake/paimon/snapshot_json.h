@@ -6,7 +6,7 @@
 
 namespace sluice::lake::paimon {
 
-/// Parse a `snapshot-N` file. Errors: kCorruptRecord. Source: paimon-format 3.
+/// Parse a `snapshot-N` file. Errors: kCorruptRecord. Source: Snapshot of Paimon.
 Result<LakeSnapshot> ParseSnapshot(std::string_view json);
 /// The text of a `snapshot-N` file.
 std::string SnapshotToJson(const LakeSnapshot& snapshot);

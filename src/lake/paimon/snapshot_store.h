@@ -10,7 +10,7 @@
 
 namespace sluice::lake::paimon {
 
-/// The snapshot files of one table and their hints (paimon-format 1.3, 1.4). Holds no state of its
+/// The snapshot files of one table and their hints (Java's SnapshotManager). Holds no state of its
 /// own.
 ///
 /// Threads: any.

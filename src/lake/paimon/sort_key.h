@@ -11,7 +11,7 @@
 
 namespace sluice::lake::paimon {
 
-/// Keys of many rows as byte strings whose order is Paimon's key order (paimon-format 6.1):
+/// Keys of many rows as byte strings whose order is Paimon's key order:
 /// comparing them is memcmp.
 class SortKeys {
  public:

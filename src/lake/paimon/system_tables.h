@@ -10,7 +10,7 @@
 
 namespace sluice::lake::paimon {
 
-/// Rows of the tables that describe a table (paimon-format 8.3).
+/// Rows of the tables that describe a table (Java's SnapshotsTable and its kin).
 Result<std::shared_ptr<arrow::RecordBatch>> SnapshotsTable(const SnapshotStore& snapshots);
 Result<std::shared_ptr<arrow::RecordBatch>> SchemasTable(SchemaStore& schemas);
 Result<std::shared_ptr<arrow::RecordBatch>> OptionsTable(const LakeSchema& schema);
