@@ -315,9 +315,10 @@ Status ServerProcess::Parts::Stop() {
   if (tablet_started) tablet->EndWaits();
   for (Role* role : {&tablet_role, &coordinator_role}) {
     for (const auto& listener : role->listeners) io::SyncWait(loop, listener->Stop(loop));
-    role->listeners.clear();
   }
   http.reset();
+  // Only now: until it is down, /metrics counts their connections.
+  for (Role* role : {&tablet_role, &coordinator_role}) role->listeners.clear();
   if (tiering != nullptr) tiering->Stop();
   if (std::exchange(coordinator_started, false)) io::SyncWait(loop, coordinator->Stop(loop));
   Status stopped = Status::OK();
