@@ -112,9 +112,10 @@ class Soak:
         for worker in self.workers:
             worker.start()
 
-    def resume(self):
+    def resume(self, without_ddl=False):
         for worker in self.workers:
-            worker.resume()
+            if worker is not self.ddl or not without_ddl:
+                worker.resume()
 
     def pause(self):
         for worker in self.workers:
@@ -123,6 +124,16 @@ class Soak:
     def raise_failure(self):
         for worker in self.workers:
             worker.raise_failure()
+
+    def leave_behind(self, point, timeout_s):
+        """Kill the server at a point that leaves work to the next process, with no table dropped before that finds it:
+        changes of tables rest from here until `resume`. False when nothing comes by."""
+        if self.server.running():
+            self.pause()
+        self.server.kill()
+        self.server.launch(crash_point=point)
+        self.resume(without_ddl=True)
+        return self.wait_for_end(timeout_s)
 
     def wait_for_end(self, timeout_s):
         """Wait until the server ends by itself; False when it does not."""
@@ -189,12 +200,3 @@ class Soak:
         for worker in self.workers:
             worker.end()
         self.client.close()
-
-
-# Points that one pass of the load comes by only when an earlier kill left something behind, or that need their order.
-def ordered_crash_points():
-    points = crash_points()
-    if "tiering.after-adopt" in points:
-        points.remove("tiering.after-adopt")
-        points.insert(points.index("tiering.after-lake-commit") + 1, "tiering.after-adopt")
-    return points
