@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "kv/key_store.h"
 #include "rocks/full_disk.h"
+#include "rocks/open_files.h"
 
 namespace sluice::kv {
 namespace {
@@ -81,7 +82,7 @@ rocksdb::Options DbOptions(const RocksOptions& options,
   db.compression = rocksdb::kLZ4Compression;
   db.bottommost_compression = rocksdb::kZSTD;
   db.level_compaction_dynamic_level_bytes = true;
-  db.max_open_files = options.open_files_max;
+  rocks::KeepFilesOpen(&db, options.open_files_max);
   db.max_background_jobs = options.background_threads;
   db.max_file_opening_threads = 1;
   db.skip_stats_update_on_db_open = true;

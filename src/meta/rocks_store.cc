@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "meta/node_tree_internal.h"
 #include "rocks/full_disk.h"
+#include "rocks/open_files.h"
 
 namespace sluice::meta {
 
@@ -22,6 +23,7 @@ namespace {
 // The metadata is small and held in memory, so the database needs little more than its log.
 constexpr size_t kWriteBufferBytes = 4 << 20;
 constexpr size_t kBlockCacheBytes = 1 << 20;
+constexpr int kOpenTables = 64;
 constexpr size_t kVersionBytes = sizeof(int64_t);
 
 Status FromRocks(const rocksdb::Status& status, const std::string& folder) {
@@ -34,7 +36,7 @@ rocksdb::Options StoreOptions(rocksdb::Env* env) {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.write_buffer_size = kWriteBufferBytes;
-  options.max_open_files = 64;
+  rocks::KeepFilesOpen(&options, kOpenTables);
   options.max_background_jobs = 1;
   rocks::FailWithoutAborting(&options);
   if (env != nullptr) options.env = env;
