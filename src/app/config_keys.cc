@@ -94,6 +94,11 @@ constexpr ConfigKey kKeys[] = {
      "1000"},
     {"tiering.round-bytes-max", kSize, "64mb", kOwn, "Decoded bytes of one tiering round", "64kb",
      "1tb"},
+    {"tiering.table.duration.max", kDuration, "10min", kUsed,
+     "Most time of one tiering round of a table; the rest is for its next round", "1ms", "3650d"},
+    {"lake.tiering.auto-expire-snapshot", kBool, "", kUsed,
+     "true: lake snapshots of all tables expire; false: of tables with "
+     "`table.datalake.auto-expire-snapshot` true; not set: of all tables but those with false"},
     // SQL and HTTP
     {"http.host", kString, "127.0.0.1", kOwn, "Address of console, SQL endpoint and metrics"},
     {"http.port", kInt, "9180", kOwn, "Port of console, SQL endpoint and metrics", "0", "65535"},
@@ -185,6 +190,10 @@ constexpr ConfigKey kKeys[] = {
     {"tablet-server.host", kString, "", kIgnored, "Old form of `bind.listeners`"},
     {"tablet-server.port", kString, "0", kIgnored, "Old form of `bind.listeners`"},
     {"tablet-server.rack", kString, "", kIgnored, "Rack of this tablet server"},
+    {"tiering.poll.table.interval", kDuration, "30s", kIgnored,
+     "Time between two questions for a table to tier; ours asks at once when one is due"},
+    {"tiering.table.duration.detect-interval", kDuration, "30s", kIgnored,
+     "Time between looks for rounds that take too long; ours looks after each read"},
     {"zookeeper.address", kString, "", kIgnored, "ZooKeeper; metadata is embedded"},
     {"zookeeper.path.root", kString, "/fluss", kIgnored, "Root of the nodes in ZooKeeper"},
 };
@@ -199,7 +208,8 @@ constexpr ConfigKey kPrefixes[] = {
     {"gs.", kString, "", kIgnored, "Remote file systems"},
     {"hdfs.", kString, "", kIgnored, "Remote file systems"},
     {"kv.rocksdb.", kString, "", kIgnored, "Settings of RocksDB"},
-    {"lake.tiering.", kString, "", kIgnored, "Fluss's tiering job; ours has `tiering.*`"},
+    {"lake.tiering.", kString, "", kIgnored,
+     "Rest of Fluss's tiering job, as `lake.tiering.io.tmp.dirs`; ours has no temporary files"},
     {"metrics.reporter.", kString, "", kIgnored, "Reporters of metrics"},
     {"oss.", kString, "", kIgnored, "Remote file systems"},
     {"plugin.", kString, "", kIgnored, "Loading of plug-ins"},

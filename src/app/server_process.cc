@@ -258,7 +258,11 @@ Status ServerProcess::Parts::StartTiering() {
       .rounds_max = static_cast<size_t>(config.Int("tiering.rounds-max")),
       .bucket_threads = static_cast<size_t>(config.Int("tiering.bucket-threads")),
       .round_bytes_max = static_cast<int64_t>(config.SizeBytes("tiering.round-bytes-max")),
-      .row_bytes_max = static_cast<int64_t>(memory.tiering_bytes)});
+      .row_bytes_max = static_cast<int64_t>(memory.tiering_bytes),
+      .round_time_max = config.Duration("tiering.table.duration.max"),
+      .expire_all = config.IsSet("lake.tiering.auto-expire-snapshot")
+                        ? std::optional(config.Bool("lake.tiering.auto-expire-snapshot"))
+                        : std::nullopt});
   tiering->Start();
   return Status::OK();
 }

@@ -52,7 +52,11 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
   RowBudget::Part held(*limits.rows);
   bool room = true;
   int64_t size_bytes = 0;
-  for (int stalls = 0; moved.end_offset < span.to && size_bytes < limits.bytes_max && room;) {
+  const auto has_time = [&] {
+    return moved.end_offset == span.from || limits.clock->Monotonic() < limits.until;
+  };
+  for (int stalls = 0;
+       moved.end_offset < span.to && size_bytes < limits.bytes_max && room && has_time();) {
     RETURN_NOT_OK(CheckGoesOn(limits));
     const int64_t started = moved.end_offset;
     ASSIGN_OR_RAISE(const auto batches, log->Next());

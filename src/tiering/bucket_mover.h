@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "io/clock.h"
 #include "lake/lake_table.h"
 #include "tiering/cluster_link.h"
 #include "tiering/plan.h"
@@ -19,7 +20,9 @@ struct BucketMoved {
 };
 
 struct MoveLimits {
-  int64_t bytes_max = 0;      ///< Decoded bytes; the batch that passes it is still taken.
+  int64_t bytes_max = 0;  ///< Decoded bytes; the batch that passes it is still taken.
+  const io::Clock* clock = nullptr;
+  std::chrono::nanoseconds until{};  ///< By `clock`; what is read first is taken all the same.
   RowBudget* rows = nullptr;  ///< Of all buckets; used up, it ends the move as the byte limit does.
   const std::atomic<bool>* cancelled =
       nullptr;  ///< Each ends the move with an error: another bucket failed,

@@ -103,6 +103,8 @@ Result<Round::Moved> Round::MoveAll(const std::vector<BucketSpan>& spans) {
   const MoveLimits limits{
       .bytes_max =
           std::max(options_.bytes_max / static_cast<int64_t>(spans.size()), kBucketBytesMin),
+      .clock = options_.clock,
+      .until = options_.clock->Monotonic() + options_.time_max,
       .rows = options_.rows,
       .cancelled = &cancelled,
       .stopping = options_.stopping};

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,13 +22,14 @@ struct RoundOptions {
   io::Clock* clock = nullptr;
   io::Pool* bucket_pool = nullptr;  ///< Not the pool that the round itself runs on.
   int64_t bytes_max = 64 << 20;
-  RowBudget* rows = nullptr;  ///< Shared by all rounds.
+  std::chrono::milliseconds time_max = std::chrono::minutes(10);  ///< For reading the logs.
+  RowBudget* rows = nullptr;                                      ///< Shared by all rounds.
   const std::atomic<bool>* stopping = nullptr;
 };
 
 struct RoundResult {
   RoundSummary summary;
-  bool more = false;  ///< The byte limit ended it early: the table has untiered rows that are due.
+  bool more = false;  ///< A limit ended it early: the table has untiered rows that are due.
 };
 
 /// One tiering round of one table: moves what its logs hold beyond the lake, in one lake snapshot.

@@ -31,6 +31,7 @@ class RoundTest : public testing::Test {
                                .clock = &io::SystemClock(),
                                .bucket_pool = pool_.get(),
                                .bytes_max = bytes_max_,
+                               .time_max = time_max_,
                                .rows = &rows_,
                                .stopping = &stopping_};
     return Round(options, cluster_.Handout(table_.path)).Run();
@@ -58,6 +59,7 @@ class RoundTest : public testing::Test {
   types::TableInfo table_;
   std::unique_ptr<io::Pool> pool_ = io::Pool::Start({.name = "buckets", .threads = 2});
   int64_t bytes_max_ = 64 << 20;
+  std::chrono::milliseconds time_max_ = std::chrono::minutes(10);
   RowBudget rows_{64 << 20};
   std::atomic<bool> stopping_ = false;
 };
@@ -237,6 +239,21 @@ TEST_F(RoundTest, ByteLimitEndsARoundAndTheNextGoesOn) {
   EXPECT_EQ(lake_.Read(path), ExpectedRows());
 }
 
+TEST_F(RoundTest, ARoundWithoutTimeTakesWhatItReadsFirst) {
+  const auto& path = Make("events", false, 2);
+  time_max_ = std::chrono::milliseconds(0);
+  for (int i = 0; i < 24; ++i) cluster_.Append(path, i % 2, {Row(i, std::string(20000, 'x'))});
+  int rounds = 0;
+  for (bool more = true; more; ++rounds) {
+    ASSERT_OK_AND_ASSIGN(const auto result, Run());
+    more = result.more;
+    EXPECT_GT(result.summary.records, 0);
+    ASSERT_LT(rounds, 24);
+  }
+  EXPECT_GE(rounds, 3);
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
+}
+
 TEST_F(RoundTest, RowsBehindThePlanWaitForTheNextRound) {
   const auto& path = Make("events", false, 1);
   cluster_.Append(path, 0, {Row(1, "a"), Row(2, "b")});
@@ -244,8 +261,13 @@ TEST_F(RoundTest, RowsBehindThePlanWaitForTheNextRound) {
   ASSERT_OK_AND_ASSIGN(const auto lake, lake_.catalog().OpenTable(path));
   const std::atomic<bool> no = false;
   const BucketSpan span{.bucket = {table_.table_id, std::nullopt, 0}, .from = 0, .to = 2};
-  ASSERT_OK_AND_ASSIGN(const auto moved,
-                       MoveBucket(cluster_, *lake, path, span, {1 << 20, &rows_, &no, &no}));
+  const MoveLimits limits{.bytes_max = 1 << 20,
+                          .clock = &io::SystemClock(),
+                          .until = std::chrono::nanoseconds::max(),
+                          .rows = &rows_,
+                          .cancelled = &no,
+                          .stopping = &no};
+  ASSERT_OK_AND_ASSIGN(const auto moved, MoveBucket(cluster_, *lake, path, span, limits));
   EXPECT_EQ(moved.end_offset, 2);
   EXPECT_EQ(moved.records, 2);
 }
@@ -336,6 +358,32 @@ TEST_F(RoundTest, CompactionKeepsRowsOffsetsAndTheNextRound) {
   ASSERT_OK(Run());
   EXPECT_EQ(lake_.Read(path), ExpectedRows());
   EXPECT_EQ(RecordedOffset(0), 9);
+}
+
+TEST_F(RoundTest, SnapshotsExpireAsClusterAndTableSay) {
+  const std::vector<std::string> table_says = {"", "true", "false"};
+  const std::vector<std::optional<bool>> cluster_says = {std::nullopt, true, false};
+  std::vector<bool> expired;
+  for (const std::string& says : table_says) {
+    table_ = LakeTestTable(11, "events" + says, false, 1);
+    if (!says.empty()) table_.descriptor.properties["table.datalake.auto-expire-snapshot"] = says;
+    table_.descriptor.custom_properties = {{"paimon.snapshot.time-retained", "0 ms"},
+                                           {"paimon.snapshot.num-retained.min", "1"}};
+    cluster_.AddTable(table_);
+    lake_.Create(table_);
+    for (const auto& all : cluster_says) {
+      for (int32_t i = 0; i < 3; ++i) {
+        cluster_.Append(table_.path, 0, {Row(i, "a")});
+        ASSERT_OK(Run());
+      }
+      ASSERT_OK_AND_ASSIGN(const auto kept,
+                           KeepUp(cluster_, lake_.catalog(), table_.path, /*files_min=*/99, all));
+      expired.push_back(kept.expired_snapshots > 0);
+    }
+  }
+  EXPECT_THAT(expired, testing::ElementsAre(true, true, false,     // The table says nothing,
+                                            true, true, true,      // true,
+                                            false, true, false));  // or false.
 }
 
 // The process ends at a crash point, over and over; each time a new round goes on from what it

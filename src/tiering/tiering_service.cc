@@ -179,6 +179,7 @@ void TieringService::Engine::RunRound(const client::TieringRound& handout) {
                            .clock = &clock_,
                            .bucket_pool = buckets_.get(),
                            .bytes_max = options_.round_bytes_max,
+                           .time_max = options_.round_time_max,
                            .rows = &rows_,
                            .stopping = &stopping_};
   const Status room = options_.has_room ? options_.has_room() : Status::OK();
@@ -207,8 +208,8 @@ void TieringService::Engine::StartUpkeep(const client::TieringRound& handout) {
 
 void TieringService::Engine::RunUpkeep(const client::TieringRound& handout) {
   if (!stopping_) {
-    const auto result =
-        KeepUp(*options_.link, *options_.lake, handout.path, options_.compaction_files_min);
+    const auto result = KeepUp(*options_.link, *options_.lake, handout.path,
+                               options_.compaction_files_min, options_.expire_all);
     LogIfError(result.status(), "upkeep of lake table " + handout.path.ToString());
     LogIfError(SweepOrphans(*options_.lake, handout.path, /*by_age=*/false).status(),
                "sweep of lake table " + handout.path.ToString());

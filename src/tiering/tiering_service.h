@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "io/clock.h"
@@ -32,7 +33,10 @@ struct ServiceOptions {
   std::chrono::milliseconds poll_interval{100};  ///< Between heartbeats while a round could start.
   std::chrono::milliseconds lag_interval{1000};  ///< Between measurements of lag.
   std::chrono::milliseconds discovery_interval{
-      5000};                         ///< Between looks for lake tables nobody has tiered yet.
+      5000};  ///< Between looks for lake tables nobody has tiered yet.
+  /// Of one round; a table that needs longer goes on in its next round, after the others.
+  std::chrono::milliseconds round_time_max = std::chrono::minutes(10);
+  std::optional<bool> expire_all;    ///< Whether snapshots expire, see KeepUp.
   int32_t compaction_files_min = 5;  ///< Small files of a bucket that are worth a compaction.
 };
 

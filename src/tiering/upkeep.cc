@@ -17,6 +17,12 @@ Result<std::optional<int64_t>> CompactOnce(lake::LakeTable& table, int32_t files
   return compacted;
 }
 
+bool Expires(const types::TableDescriptor& table, std::optional<bool> expire_all) {
+  const std::string fallback = expire_all.value_or(true) ? "true" : "false";
+  return expire_all == true ||
+         table.Property("table.datalake.auto-expire-snapshot", fallback) != "false";
+}
+
 constexpr int64_t kOrphanAgeMs = int64_t{24} * 60 * 60 * 1000;
 
 }  // namespace
@@ -29,14 +35,15 @@ Result<int64_t> SweepOrphans(lake::LakeCatalog& lake, const types::TablePath& pa
 }
 
 Result<UpkeepResult> KeepUp(ClusterLink& link, lake::LakeCatalog& lake,
-                            const types::TablePath& path, int32_t files_min) {
+                            const types::TablePath& path, int32_t files_min,
+                            std::optional<bool> expire_all) {
   UpkeepResult result;
   ASSIGN_OR_RAISE(const auto info, link.GetTable(path));
   ASSIGN_OR_RAISE(const auto table, lake.OpenTable(path));
   if (info.descriptor.Property("table.datalake.auto-compaction", "true") != "false") {
     ASSIGN_OR_RAISE(result.compacted_snapshot, CompactOnce(*table, files_min));
   }
-  if (info.descriptor.Property("table.datalake.auto-expire-snapshot", "true") != "false") {
+  if (Expires(info.descriptor, expire_all)) {
     ASSIGN_OR_RAISE(const auto recorded, link.RecordedSnapshot(path));
     if (!recorded.has_value()) return result;
     lake::ExpireOptions options;

@@ -16,9 +16,11 @@ struct UpkeepResult {
 /// before the one that the coordinator has recorded.
 ///
 /// `table.datalake.auto-compaction` and `table.datalake.auto-expire-snapshot` switch each off when
-/// they say false.
+/// they say false. `expire_all`, the cluster's word: true expires snapshots of every table, false
+/// of those alone that say true.
 Result<UpkeepResult> KeepUp(ClusterLink& link, lake::LakeCatalog& lake,
-                            const types::TablePath& path, int32_t files_min);
+                            const types::TablePath& path, int32_t files_min,
+                            std::optional<bool> expire_all = std::nullopt);
 
 /// Remove lake files that a died writer of ours left behind; `by_age`: also those whose writer left
 /// no record and that are a day old. Returns how many.
