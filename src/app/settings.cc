@@ -78,6 +78,8 @@ coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
   settings.lake_format = config.String("datalake.format");
   settings.lake_enabled = config.Bool("datalake.enabled");
   settings.remote_data_dir = FoldersOf(config).remote;
+  settings.auto_partition_interval_ms =
+      std::max<int64_t>(1, config.Duration("auto-partition.check.interval").count());
   settings.producer_offsets_ttl_ms = config.Duration("coordinator.producer-offsets.ttl").count();
   settings.configuration = config.Values();
   if (settings.lake_enabled) {  // Where the lake is, also by default: engines elsewhere read it.

@@ -33,6 +33,7 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
            .pool = options.pool,
            .files = options.files,
            .random = options.random,
+           .clock = options.clock,
            .settings = &options.settings,
            .link = &link,
            .table_changed = [this](int64_t table_id) { desk->TableChanged(table_id); },
@@ -49,6 +50,13 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
                                                               .loop = options.loop,
                                                               .clock = options.clock,
                                                               .link = &link})),
+      keeper(std::make_shared<PartitionKeeper>(
+          PartitionKeeper::Options{.catalog = options.catalog,
+                                   .loop = options.loop,
+                                   .clock = options.clock,
+                                   .ddl = &ddl,
+                                   .settings = &options.settings,
+                                   .may_create = [this] { return CheckWrite(); }})),
       tell_delay(kTellFirst) {}
 
 io::Task<Status> CoordinatorCore::Start() {
@@ -58,6 +66,7 @@ io::Task<Status> CoordinatorCore::Start() {
   Status told = co_await ddl.TellEverything();
   in_office = true;
   desk->Start();
+  keeper->Start();
   if (!told.ok()) {
     LogWarn("the tablet servers do not know everything yet, trying again cause={}",
             told.ToString());
@@ -70,6 +79,7 @@ io::Task<Status> CoordinatorCore::Start() {
 
 io::Task<void> CoordinatorCore::Stop() {
   in_office = false;
+  co_await keeper->Stop();
   co_await desk->Stop();
   if (tell_timer.has_value()) options.loop->Cancel(*tell_timer);
   tell_timer.reset();

@@ -74,8 +74,9 @@ io::Task<Reply> DropDatabase(CoordinatorCore& core, std::string body) {
 io::Task<Reply> CreateTable(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::CreateTableRequest>(body));
   types::TablePath path = PathOf(request.table_path());
-  Status status = co_await core.ddl.CreateTable(std::move(path), request.table_json(),
-                                                request.ignore_if_exists());
+  Status status =
+      co_await core.ddl.CreateTable(path, request.table_json(), request.ignore_if_exists());
+  if (status.ok()) co_await PartitionKeeper::Keep(core.keeper, path);
   co_return Done(status);
 }
 
@@ -114,8 +115,9 @@ io::Task<Reply> AlterTable(CoordinatorCore& core, std::string body) {
     if (added.column_position_type() != kLast) change.misplaced_column = true;
   }
   types::TablePath path = PathOf(request.table_path());
-  Status status = co_await core.ddl.AlterTable(std::move(path), std::move(change),
-                                               request.ignore_if_not_exists());
+  Status status =
+      co_await core.ddl.AlterTable(path, std::move(change), request.ignore_if_not_exists());
+  if (status.ok()) co_await PartitionKeeper::Keep(core.keeper, path);
   co_return Done(status);
 }
 

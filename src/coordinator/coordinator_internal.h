@@ -6,6 +6,7 @@
 #include "coordinator/coordinator.h"
 #include "coordinator/ddl.h"
 #include "coordinator/lake_snapshots_internal.h"
+#include "coordinator/partition_keeper_internal.h"
 #include "coordinator/producer_offsets_internal.h"
 #include "coordinator/tablet_link.h"
 #include "coordinator/tiering_desk_internal.h"
@@ -34,6 +35,7 @@ struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
   LakeSnapshots lake_snapshots;
   ProducerOffsets producers;
   std::shared_ptr<TieringDesk> desk;
+  std::shared_ptr<PartitionKeeper> keeper;
 
   /// Counts the calls under way, so that Stop can wait for them.
   class Running {

@@ -38,6 +38,7 @@ class Ddl {
     io::Pool* pool = nullptr;
     io::FileSystem* files = nullptr;
     io::Random* random = nullptr;
+    const io::Clock* clock = nullptr;
     const ClusterSettings* settings = nullptr;
     TabletLink* link = nullptr;
     std::function<void(int64_t table_id)> table_changed;  ///< Created, altered or dropped.
@@ -122,6 +123,8 @@ class Ddl {
 
   // What a dropped partition leaves to one of the same name.
   void NoteDropped(const meta::TableState& table, const std::string& partition);
+  Status CheckNewPartition(const meta::TableState& table,
+                           const std::vector<std::string>& values) const;
   bool RoundMayHold(const meta::TableState& table, const std::string& partition) const;
   io::Task<Status> CheckLakePartition(meta::TablePtr table, types::PartitionInfo partition);
   io::Task<Result<bool>> TryCreatePartition(types::TablePath path, PartitionSpec spec,

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "coordinator/auto_partition.h"
 #include "coordinator/ddl.h"
 #include "coordinator/table_options.h"
 #include "io/crash_point.h"
@@ -36,6 +37,16 @@ io::Task<Status> Ddl::CheckLakePartition(meta::TablePtr table, types::PartitionI
   co_return co_await options_.pool->Run(*options_.loop, std::move(check));
 }
 
+Status Ddl::CheckNewPartition(const meta::TableState& table,
+                              const std::vector<std::string>& values) const {
+  ASSIGN_OR_RAISE(const AutoPartition by_time, AutoPartition::Of(table.info.descriptor));
+  RETURN_NOT_OK(by_time.Check(values[by_time.key_index()], options_.clock->NowMs()));
+  const auto most = static_cast<size_t>(options_.settings->max_partition_number);
+  if (table.partitions.size() < most) return Status::OK();
+  return Error(ErrorCode::kPartitionMaxNum, "too many partitions table=", table.info.path,
+               " max.partition.num=", most);
+}
+
 io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec,
                                       bool ignore_if_exists) {
   for (int look = 0; look < kRoundLooksMax; ++look) {
@@ -58,12 +69,8 @@ io::Task<Result<bool>> Ddl::TryCreatePartition(types::TablePath path, PartitionS
   const types::PartitionInfo named{.values = values};
   const bool exists = table->FindPartition(named.Name()) != nullptr;
   if (exists && ignore_if_exists) co_return true;
-  if (!exists &&
-      table->partitions.size() >= static_cast<size_t>(options_.settings->max_partition_number)) {
-    co_return Error(ErrorCode::kPartitionMaxNum, "too many partitions table=", path,
-                    " max.partition.num=", options_.settings->max_partition_number);
-  }
   if (!exists) {
+    CO_RETURN_NOT_OK(CheckNewPartition(*table, values));
     if (table->info.descriptor.has_primary_key() && RoundMayHold(*table, named.Name()))
       co_return false;
     Status empty = co_await CheckLakePartition(table, named);

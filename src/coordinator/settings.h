@@ -20,7 +20,8 @@ struct ClusterSettings {
   std::string lake_format;                 ///< datalake.format, empty = none
   bool lake_enabled = false;               ///< datalake.enabled, or implied by the format
   std::string remote_data_dir;             ///< remote.data.dir
-  int64_t producer_offsets_ttl_ms = 24 * 3600 * 1000;  ///< coordinator.producer-offsets.ttl
+  int64_t auto_partition_interval_ms = 10 * 60 * 1000;  ///< auto-partition.check.interval
+  int64_t producer_offsets_ttl_ms = 24 * 3600 * 1000;   ///< coordinator.producer-offsets.ttl
   /// What DESCRIBE_CLUSTER_CONFIGS shows, as the server was started.
   std::map<std::string, std::string> configuration;
 };

@@ -16,8 +16,8 @@ constexpr int64_t kDefaultFreshnessMs = 3 * 60 * 1000;
 using Kind = TableOption::Kind;
 
 // Left out, so refused with kInvalidConfig until something here acts on them: table.log.local-ttl,
-// table.auto-partition.time-format, table.datalake.historical-partition.enabled,
-// table.statistics.columns, and what only the 1.0.0 clients know.
+// table.datalake.historical-partition.enabled, table.statistics.columns, and what only the 1.0.0
+// clients know.
 const std::vector<TableOption>& Options() {
   static const std::vector<TableOption> options = {
       {"table.replication.factor", Kind::kInteger, false},
@@ -35,6 +35,7 @@ const std::vector<TableOption>& Options() {
        Kind::kChoice,
        false,
        {"YEAR", "QUARTER", "MONTH", "DAY", "HOUR"}},
+      {"table.auto-partition.time-format", Kind::kText, false},
       {"table.auto-partition.time-zone", Kind::kText, false},
       {"table.auto-partition.num-precreate", Kind::kInteger, true},
       {"table.auto-partition.num-retention", Kind::kInteger, true},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "coordinator/auto_partition.h"
 #include "coordinator/table_options.h"
 
 namespace sluice::coordinator {
@@ -174,11 +175,17 @@ Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
   return Status::OK();
 }
 
+bool AutoPartitioned(const TableDescriptor& descriptor) {
+  return ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false")).ValueOr(false);
+}
+
 Status CheckAutoPartition(const TableDescriptor& descriptor) {
-  if (!ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false")).ValueOr(false))
-    return Status::OK();
-  if (!descriptor.partitioned())
-    return BadOption("table is not partitioned", "table.auto-partition.enabled");
+  if (!descriptor.partitioned()) {
+    return AutoPartitioned(descriptor)
+               ? BadOption("table is not partitioned", "table.auto-partition.enabled")
+               : Status::OK();
+  }
+  if (!AutoPartitioned(descriptor)) return AutoPartition::Of(descriptor).status();
   const std::string key = descriptor.Property("table.auto-partition.key");
   const bool several = descriptor.partition_keys.size() > 1;
   if ((several || !key.empty()) && !Contains(descriptor.partition_keys, key)) {
@@ -190,8 +197,7 @@ Status CheckAutoPartition(const TableDescriptor& descriptor) {
         ErrorCode::kInvalidTable,
         "must be 0 with several partition columns option=table.auto-partition.num-precreate");
   }
-  // TODO: partitions are not made or dropped by time yet; refused rather than silently idle.
-  return BadOption("partitions by time are not supported yet", "table.auto-partition.enabled");
+  return AutoPartition::Of(descriptor).status();
 }
 
 Status CheckLake(const ClusterSettings& settings, const TableDescriptor& descriptor) {
@@ -226,6 +232,8 @@ Status FillTableDefaults(const ClusterSettings& settings, TableDescriptor* descr
                          std::to_string(settings.default_replication_factor));
   if (!settings.lake_format.empty())
     properties.try_emplace("table.datalake.format", settings.lake_format);
+  if (AutoPartitioned(*descriptor) && descriptor->partition_keys.size() > 1)
+    properties.try_emplace("table.auto-partition.num-precreate", "0");
   if (!descriptor->has_primary_key()) return Status::OK();
   properties.try_emplace("table.kv.format-version", std::to_string(kKvFormatVersion));
   if (!MergeEngine(*descriptor).empty()) properties.try_emplace("table.delete.behavior", "IGNORE");

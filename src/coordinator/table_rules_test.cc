@@ -120,6 +120,31 @@ TEST(TableRulesTest, RefusesBrokenKeys) {
   EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));
 }
 
+TEST(TableRulesTest, ChecksPartitionsByTime) {
+  TableDescriptor table = With(Table(), "table.auto-partition.enabled", "true");
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(table));  // Not partitioned.
+  table.partition_keys = {"day"};
+  EXPECT_OK(Check(table));
+  EXPECT_OK(Check(With(table, "table.auto-partition.key", "day")));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(With(table, "table.auto-partition.key", "id")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(table, "table.auto-partition.time-unit", "WEEK")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(table, "table.auto-partition.time-zone", "Mars/Phobos")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(table, "table.auto-partition.num-precreate", "two")));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              Check(With(table, "table.auto-partition.time-format", "yyyyMM")));
+  table.partition_keys = {"day", "id"};
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table));  // Which one?
+  table = With(table, "table.auto-partition.key", "day");
+  ASSERT_OK(FillTableDefaults(Settings(), &table));
+  EXPECT_EQ(table.properties.at("table.auto-partition.num-precreate"), "0");
+  EXPECT_OK(Check(table));
+  EXPECT_CODE(ErrorCode::kInvalidTable,
+              Check(With(table, "table.auto-partition.num-precreate", "1")));
+}
+
 TEST(TableRulesTest, BoundsTheBuckets) {
   TableDescriptor table = Table();
   table.bucket_count = 4096;

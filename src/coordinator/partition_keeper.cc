@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "base/log.h"
+#include "coordinator/auto_partition.h"
+#include "coordinator/partition_keeper_internal.h"
+
+namespace sluice::coordinator {
+
+namespace {
+
+std::optional<AutoPartition> RulesOf(const meta::TableState& table) {
+  if (!table.partitioned()) return std::nullopt;
+  auto rules = AutoPartition::Of(table.info.descriptor);
+  if (!rules.ok()) {  // Made under other rules, or its time zone is gone from the machine.
+    LogWarn("partitions by time are not kept table={} cause={}", table.info.path.ToString(),
+            rules.status().ToString());
+    return std::nullopt;
+  }
+  return rules->enabled() ? std::make_optional(*std::move(rules)) : std::nullopt;
+}
+
+PartitionSpec SpecOfValues(const meta::TableState& table, const std::vector<std::string>& values) {
+  PartitionSpec spec;
+  const auto& keys = table.info.descriptor.partition_keys;
+  for (size_t i = 0; i < keys.size(); ++i) spec.emplace_back(keys[i], values[i]);
+  return spec;
+}
+
+}  // namespace
+
+void PartitionKeeper::Start() {
+  stopped_ = false;
+  running_ = true;
+  io::Spawn(KeepAll(shared_from_this()));
+}
+
+io::Task<void> PartitionKeeper::Stop() {
+  stopped_ = true;
+  if (timer_.has_value()) options_.loop->Cancel(*timer_);
+  timer_.reset();
+  if (!running_) co_return;
+  drained_.emplace(*options_.loop);
+  const io::Completion<bool> done = *drained_;
+  co_await done;
+}
+
+void PartitionKeeper::Arm() {
+  const std::chrono::milliseconds interval(options_.settings->auto_partition_interval_ms);
+  timer_ = options_.loop->After(interval, [self = shared_from_this()] {
+    self->timer_.reset();
+    if (self->stopped_) return;
+    self->running_ = true;
+    io::Spawn(KeepAll(self));
+  });
+}
+
+io::Task<void> PartitionKeeper::KeepAll(std::shared_ptr<PartitionKeeper> self) {
+  std::vector<types::TablePath> paths;
+  const meta::CatalogStatePtr state = self->options_.catalog->state();
+  for (const auto& [table_id, table] : state->tables_by_id) {
+    if (table->partitioned()) paths.push_back(table->info.path);
+  }
+  for (const types::TablePath& path : paths) {
+    if (self->stopped_) break;
+    co_await Keep(self, path);
+  }
+  self->running_ = false;
+  if (self->drained_.has_value()) self->drained_->Set(true);
+  if (!self->stopped_) self->Arm();
+}
+
+io::Task<void> PartitionKeeper::Keep(std::shared_ptr<PartitionKeeper> self, types::TablePath path) {
+  const meta::TablePtr table = self->options_.catalog->state()->FindTable(path);
+  if (table == nullptr || !RulesOf(*table).has_value()) co_return;
+  const int64_t now_ms = self->options_.clock->NowMs();
+  co_await self->DropOver(table, now_ms);
+  co_await self->CreateWanted(table, now_ms);
+}
+
+bool PartitionKeeper::IsCurrent(const meta::TableState& table) const {
+  const meta::TablePtr now = options_.catalog->state()->FindTable(table.info.path);
+  return !stopped_ && now != nullptr && now->info.table_id == table.info.table_id;
+}
+
+io::Task<void> PartitionKeeper::DropOver(meta::TablePtr table, int64_t now_ms) {
+  const std::optional<AutoPartition> rules = RulesOf(*table);
+  const std::optional<std::string> first = rules->FirstKept(now_ms);
+  if (!first.has_value()) co_return;
+  std::vector<std::vector<std::string>> over;
+  for (const auto& [name, partition] : table->partitions) {
+    if (partition->info.values[rules->key_index()] < *first) over.push_back(partition->info.values);
+  }
+  for (const std::vector<std::string>& values : over) {
+    if (!IsCurrent(*table)) co_return;
+    PartitionSpec spec = SpecOfValues(*table, values);
+    const Status dropped = co_await options_.ddl->DropPartition(table->info.path, std::move(spec),
+                                                                /*ignore_if_not_exists=*/true);
+    if (!dropped.ok()) {
+      LogWarn("a partition that is over is not dropped yet table={} partition={} cause={}",
+              table->info.path.ToString(), types::PartitionInfo{.values = values}.Name(),
+              dropped.ToString());
+    }
+  }
+}
+
+io::Task<void> PartitionKeeper::CreateWanted(meta::TablePtr table, int64_t now_ms) {
+  // With several columns nobody knows the values of the others: writers make those partitions.
+  if (table->info.descriptor.partition_keys.size() > 1) co_return;
+  const std::optional<AutoPartition> rules = RulesOf(*table);
+  const int64_t most = options_.settings->max_partition_number;
+  const std::vector<std::string> wanted = rules->Wanted(now_ms, most);
+  for (const std::string& value : wanted) {
+    if (table->FindPartition(value) != nullptr) continue;
+    if (!IsCurrent(*table)) co_return;
+    Status created = options_.may_create();
+    if (created.ok()) {
+      std::vector<std::string> values{value};
+      PartitionSpec spec = SpecOfValues(*table, values);
+      created = co_await options_.ddl->CreatePartition(table->info.path, std::move(spec),
+                                                       /*ignore_if_exists=*/true);
+    }
+    if (created.ok()) continue;
+    LogWarn("a partition by time is not made yet table={} partition={} cause={}",
+            table->info.path.ToString(), value, created.ToString());
+    if (CodeOf(created) == ErrorCode::kPartitionMaxNum) co_return;  // So it is for the others.
+  }
+}
+
+}  // namespace sluice::coordinator
