@@ -1,4 +1,5 @@
 """One SQL statement on a server, over HTTP (docs/formats/sql-endpoint.md)."""
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -23,6 +24,10 @@ def rows_of(server_url, statement):
                     raise SqlError(f"{statement}: {event}")
                 if event["kind"] == "rows":
                     rows += event["rows"]
+                if event["kind"] == "end":
+                    return rows
     except urllib.error.HTTPError as error:
         raise SqlError(f"{statement}: {error.code} {error.read().decode(errors='replace')}") from error
-    return rows
+    except (http.client.HTTPException, ConnectionError, ValueError) as error:
+        raise SqlError(f"{statement}: {error}") from error
+    raise SqlError(f"{statement}: the answer ended early")
