@@ -159,6 +159,9 @@ Status ServerProcess::Parts::StartTablet() {
   options.disk = data_disk;
   options.write_back_share_bytes = memory.write_back_bytes;
   options.new_writer_id = [this](io::Loop& loop) { return coordinator->NewWriterId(loop); };
+  options.new_column_ids = [this](io::Loop& loop, int64_t table_id, int64_t count) {
+    return coordinator->NewColumnIds(loop, table_id, count);
+  };
   tablet = std::make_unique<tablet::TabletService>(std::move(options));
   io::Loop& loop = local_thread->at(0);
   RETURN_NOT_OK(io::SyncWait(loop, tablet->Start(loop)));

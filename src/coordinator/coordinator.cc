@@ -180,6 +180,13 @@ io::Task<Result<int64_t>> Coordinator::NewWriterId(io::Loop& loop) {
                                         [](CoordinatorCore& core) { return core.NewWriterId(); });
 }
 
+io::Task<Result<int64_t>> Coordinator::NewColumnIds(io::Loop& loop, int64_t table_id,
+                                                    int64_t count) {
+  return OnCoordinator<Result<int64_t>>(core_, loop, [=](CoordinatorCore& core) {
+    return core.options.catalog->NextColumnIds(table_id, count);
+  });
+}
+
 io::Task<Status> Coordinator::CreateView(io::Loop& loop, meta::ViewInfo view, bool replace) {
   return OnCoordinator<Status>(core_, loop,
                                [view = std::move(view), replace](CoordinatorCore& core) -> Status {

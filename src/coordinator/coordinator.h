@@ -58,6 +58,8 @@ class Coordinator : public io::Service {
 
   /// A writer id never given before (INIT_WRITER; the caller has checked rights and tables).
   io::Task<Result<int64_t>> NewWriterId(io::Loop& loop);
+  /// As Catalog::NextColumnIds.
+  io::Task<Result<int64_t>> NewColumnIds(io::Loop& loop, int64_t table_id, int64_t count);
 
   // Views and small values of the SQL side, which have no call in the protocol.
   io::Task<Status> CreateView(io::Loop& loop, meta::ViewInfo view, bool replace);

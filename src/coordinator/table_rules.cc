@@ -101,11 +101,21 @@ Status CheckBuckets(const ClusterSettings& settings, const TableDescriptor& desc
   return Status::OK();
 }
 
+// Writers leave the column out, which takes a partial update; its type and place are the schema's
+// to check.
 Status CheckAutoIncrement(const TableDescriptor& descriptor) {
-  const auto& names = descriptor.schema.auto_increment;
-  // TODO: the key engine fills in no values yet; refused rather than left NULL.
-  return names.empty() ? Status::OK()
-                       : Invalid("auto increment is not supported yet", names.front());
+  if (descriptor.schema.auto_increment.empty()) return Status::OK();
+  for (const Column& column : descriptor.schema.columns) {
+    if (Contains(descriptor.schema.primary_key, column.name) || column.type->nullable()) continue;
+    return Invalid("a table with an auto-increment column takes NULL in all but its primary key,",
+                   column.name);
+  }
+  const std::string engine = MergeEngine(descriptor);
+  return engine.empty() ? Status::OK()
+                        : Error(ErrorCode::kInvalidTable,
+                                "merge engine takes no partial updates, which an auto-increment "
+                                "column needs table.merge-engine=",
+                                engine);
 }
 
 Status BadOption(std::string_view what, std::string_view key) {
@@ -128,6 +138,9 @@ Status CheckFormats(const TableDescriptor& descriptor) {
   }
   if (IntegerOption(descriptor, "table.kv.format-version", 1) > kKvFormatVersion) {
     return BadOption("kv format version is not known", "table.kv.format-version");
+  }
+  if (IntegerOption(descriptor, "table.auto-increment.cache-size", 1) <= 0) {
+    return BadOption("not positive", "table.auto-increment.cache-size");
   }
   if (IntegerOption(descriptor, "table.log.tiered.local-segments", 2) <= 0) {
     return BadOption("not positive", "table.log.tiered.local-segments");

@@ -201,8 +201,17 @@ TEST(TableRulesTest, ChecksMergeEngines) {
   EXPECT_CODE(ErrorCode::kInvalidConfig, Check(aggregating));
   aggregating.schema.columns[0].agg_function = "max";
   EXPECT_CODE(ErrorCode::kInvalidTable, Check(aggregating));
+}
+
+TEST(TableRulesTest, ChecksAutoIncrement) {
   TableDescriptor counting = Table({"day"});
   counting.schema.auto_increment = {"id"};
+  EXPECT_OK(Check(counting));
+  EXPECT_OK(Check(With(counting, "table.auto-increment.cache-size", "1")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(counting, "table.auto-increment.cache-size", "0")));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(With(counting, "table.merge-engine", "first_row")));
+  counting.schema.columns[0].type = DataType::Of(TypeKind::kInteger, /*nullable=*/false);
   EXPECT_CODE(ErrorCode::kInvalidTable, Check(counting));
 }
 

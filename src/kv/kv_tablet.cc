@@ -100,12 +100,18 @@ Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
   ASSIGN_OR_RAISE(const Values old_values,
                   Read(keys, &WriteBack::FindNewest, reads, kReadBytesMax));
   RETURN_NOT_OK(put.SetOldValues(old_values.list));
-  RETURN_NOT_OK(put.Merge());
+  CHECK(IdsLacking(batch) == 0);
+  RETURN_NOT_OK(put.Merge(&ids_));
   Changes changes = put.TakeChanges();
   Prepared prepared = put.TakePrepared();
   prepared.ticket = next_ticket_++;
   write_back_->Stage(prepared.ticket, std::move(changes));
   return prepared;
+}
+
+int64_t KvTablet::IdsLacking(const wire::KvBatchView& batch) const {
+  if (rows_->rules().auto_column < 0) return 0;
+  return std::max<int64_t>(0, static_cast<int64_t>(batch.records().size()) - ids_.left());
 }
 
 Status KvTablet::RefuseWhenFull() const {

@@ -13,6 +13,7 @@
 #include "io/loop.h"
 #include "io/pool.h"
 #include "kv/key_store.h"
+#include "kv/new_ids.h"
 #include "types/schema.h"
 
 namespace sluice::wire {
@@ -121,6 +122,10 @@ class KvTablet {
   /// Cancelled with `kCachedOnly`.
   Result<Prepared> Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
                            bool overwrite, Reads reads = Reads::kMayWait);
+  /// Ids that Prepare needs at most for a batch of a table with an auto-increment column and does
+  /// not have: to be added before. Unused ones are lost with the tablet.
+  int64_t IdsLacking(const wire::KvBatchView& batch) const;
+  void AddIds(int64_t first, int64_t count) { ids_.Add(first, count); }
   /// The changelog batch of `prepared` for the log: Arrow rows, or an empty batch when nothing
   /// changed. Writer id, sequence and compression come from `options`, the schema id from
   /// `prepared`.
@@ -196,6 +201,7 @@ class KvTablet {
   std::unique_ptr<Flusher> flusher_;
   std::chrono::nanoseconds retry_flush_at_{
       0};  // After a failed flush, on the loop's monotonic clock.
+  NewIds ids_;
   uint64_t next_ticket_ = 1;
   uint64_t replay_bytes_ = 0;  // Of the log between applied_ and log_offset().
 };

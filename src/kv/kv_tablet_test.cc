@@ -25,6 +25,10 @@ class KvTabletTest : public testing::Test {
 
   ~KvTabletTest() override { pool_.RunAll(); }  // A tablet waits for its running flush.
 
+  static Status Targets(TestBucket& bucket, std::vector<int> targets) {
+    return bucket.Prepare({Up({9, "x", {}, {}})}, std::move(targets)).status();
+  }
+
   MemoryKeyStores stores_;
   ManualPool pool_;
   std::optional<TestBucket> bucket_;
@@ -41,6 +45,53 @@ TEST_F(KvTabletTest, ChangelogNamesWhatHappenedToEachKey) {
   EXPECT_EQ(bucket.Lookup(1), a2);
   EXPECT_EQ(bucket.Lookup(2), std::nullopt);
   EXPECT_EQ(*bucket.tablet().RowCount(), 1);
+}
+
+TEST_F(KvTabletTest, NewRowsGetIdsAndKeepThem) {
+  for (const char* column : {"amount", "version"}) {  // BIGINT and INT.
+    SCOPED_TRACE(column);
+    types::TableInfo table = TestTable();
+    table.descriptor.schema.auto_increment = {column};
+    const bool wide = std::string(column) == "amount";
+    TestBucket bucket(stores_, std::string("kv-") + column, table, &pool_);
+    ASSERT_OK(bucket.Reopen());
+    const auto row = [wide](int32_t id, std::string name, int32_t number) {
+      return wide ? TestRow{id, std::move(name), number, {}}
+                  : TestRow{id, std::move(name), {}, number};
+    };
+    const std::vector<int> targets{0, 1};
+    bucket.tablet().AddIds(200, 3);
+    bucket.tablet().AddIds(1000, 100);
+    ASSERT_OK_AND_ASSIGN(
+        auto changes,
+        bucket.Put({Up({1, "a", 9, 9}), Up({2, "b", {}, {}}), Up({1, "c", {}, {}})}, targets));
+    EXPECT_THAT(changes, ElementsAre(Plus(row(1, "a", 200)), Plus(row(2, "b", 201)),
+                                     Before(row(1, "a", 200)), After(row(1, "c", 200))));
+    // A deleted key that comes back is a new row; a partial delete leaves the id.
+    ASSERT_OK(bucket.Put({Del(1)}, targets));
+    EXPECT_EQ(bucket.Lookup(1)->name, std::nullopt);
+    ASSERT_OK(bucket.Put({Up({3, "d", {}, {}}), Up({4, "e", {}, {}})}, targets));
+    EXPECT_EQ(bucket.Lookup(3), row(3, "d", 202));
+    EXPECT_EQ(bucket.Lookup(4), row(4, "e", 1000));
+    // What is in the log is what a replay gives; ids that were not used are lost.
+    ASSERT_OK(bucket.Reopen());
+    EXPECT_EQ(bucket.Lookup(4), row(4, "e", 1000));
+    const std::string batch = bucket.KvBatch({Up({5, "f", {}, {}}), Up({6, "g", {}, {}})});
+    ASSERT_OK_AND_ASSIGN(const auto view, wire::KvBatchView::Parse(batch));
+    EXPECT_EQ(bucket.tablet().IdsLacking(view), 2);
+    bucket.tablet().AddIds(5000, 1);
+    EXPECT_EQ(bucket.tablet().IdsLacking(view), 1);
+    EXPECT_CODE(ErrorCode::kInvalidTargetColumn, Targets(bucket, {}));
+    EXPECT_CODE(ErrorCode::kInvalidTargetColumn, Targets(bucket, {0, wide ? 2 : 3}));
+    bucket.tablet().AddIds(int64_t{1} << 31, 1);
+    ASSERT_OK(bucket.Put({Up({7, "h", {}, {}})}, targets));
+    const auto last = bucket.Put({Up({8, "i", {}, {}})}, targets);
+    if (wide) {
+      EXPECT_EQ(bucket.Lookup(8)->amount, int64_t{1} << 31);
+    } else {
+      EXPECT_CODE(ErrorCode::kInvalidTable, last);
+    }
+  }
 }
 
 TEST_F(KvTabletTest, BatchThatChangesNothingTakesOneOffset) {

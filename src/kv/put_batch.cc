@@ -23,10 +23,6 @@ Status CheckSupported(const types::TableDescriptor& descriptor) {
     return Error(ErrorCode::kInvalidTable,
                  "changelog format is not supported table.log.format=", log_format);
   }
-  if (!descriptor.schema.auto_increment.empty()) {
-    return Error(ErrorCode::kInvalidTable, "auto increment is not supported column=",
-                 descriptor.schema.auto_increment.front());
-  }
   return Status::OK();
 }
 
@@ -142,7 +138,8 @@ Status PutBatch::SetOldValues(std::span<const std::optional<std::string_view>> v
   return Status::OK();
 }
 
-Status PutBatch::Merge() {
+Status PutBatch::Merge(NewIds* ids) {
+  scratch_.ids = ids;
   prepared_.schema_id = rows_.versions.latest().schema_id;
   prepared_.changes.reserve(2 * records_.size());
   prepared_.rows.reserve(2 * records_.size());

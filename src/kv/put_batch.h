@@ -43,8 +43,9 @@ class PutBatch {
   /// Stored values in the order of keys_to_read(), nullopt = no such key. They live until Merge has
   /// ended.
   Status SetOldValues(std::span<const std::optional<std::string_view>> values);
-  /// Fold the records one after another into changelog rows.
-  Status Merge();
+  /// Fold the records one after another into changelog rows. Of a table with an auto-increment
+  /// column `ids` has one per record.
+  Status Merge(NewIds* ids);
 
   /// Newest version of each key that the batch changed.
   Changes TakeChanges();

@@ -1,6 +1,7 @@
 #include "kv/row_merger.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "base/bytes.h"
@@ -68,6 +69,8 @@ Result<MergeRules> MergeRules::Of(const types::TableDescriptor& descriptor) {
     if (rules.version_column < 0)
       return Error(ErrorCode::kInvalidTable, "no such version column name=", name);
   }
+  if (const auto& names = descriptor.schema.auto_increment; !names.empty())
+    rules.auto_column = descriptor.schema.IndexOf(names.front());
   return rules;
 }
 
@@ -83,6 +86,11 @@ RowMerger::RowMerger(const MergeRules& rules, const types::TableDescriptor& desc
 Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const int> target_columns,
                                     bool overwrite) const {
   PutShape shape{&version, {}, overwrite ? MergeEngine::kDefault : rules_.engine};
+  if (target_columns.empty() && rules_.auto_column >= 0) {
+    return Error(ErrorCode::kInvalidTargetColumn,
+                 "the server fills in a column, so rows must come without it column=",
+                 latest_.schema->columns[rules_.auto_column].name);
+  }
   if (target_columns.empty()) return shape;
   if (shape.engine != MergeEngine::kDefault) {
     return Error(ErrorCode::kInvalidTargetColumn,
@@ -100,7 +108,17 @@ Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const i
     if (at != version.source.end())
       shape.target[static_cast<size_t>(at - version.source.begin())] = true;
   }
+  RETURN_NOT_OK(CheckTargets(shape));
+  return shape;
+}
+
+Status RowMerger::CheckTargets(const PutShape& shape) const {
+  const auto& columns = latest_.schema->columns;
   for (size_t i = 0; i < columns.size(); ++i) {
+    if (static_cast<int>(i) == rules_.auto_column && shape.target[i]) {
+      return Error(ErrorCode::kInvalidTargetColumn,
+                   "the server fills in this column column=", columns[i].name);
+    }
     if (key_column_[i] && !shape.target[i]) {
       return Error(ErrorCode::kInvalidTargetColumn,
                    "partial update leaves out key column=", columns[i].name);
@@ -110,7 +128,7 @@ Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const i
                    "partial update of a table with NOT NULL column=", columns[i].name);
     }
   }
-  return shape;
+  return Status::OK();
 }
 
 Result<MergeOutcome> RowMerger::Put(const PutShape& shape, std::optional<std::string_view> old_row,
@@ -130,7 +148,30 @@ Result<MergeOutcome> RowMerger::Put(const PutShape& shape, std::optional<std::st
   for (size_t i = 0; i < parts.size(); ++i) {
     if (shape.target[i]) merged[i] = parts[i];
   }
+  if (rules_.auto_column >= 0 && !old_row.has_value()) RETURN_NOT_OK(SetId(scratch));
   return Joined(merged, scratch);
+}
+
+// The bytes of an INT or BIGINT part, which the next merge uses anew.
+Status RowMerger::SetId(MergeScratch* scratch) const {
+  CHECK(scratch->ids != nullptr);
+  const auto at = static_cast<size_t>(rules_.auto_column);
+  const bool wide = latest_.codec.columns()[at]->kind() == types::TypeKind::kBigInt;
+  const int64_t id = scratch->ids->Take();
+  if (!wide && id > std::numeric_limits<int32_t>::max()) {
+    return Error(ErrorCode::kInvalidTable, "an auto-increment column has no values left column=",
+                 latest_.schema->columns[at].name);
+  }
+  scratch->id.clear();
+  if (latest_.codec.format() == types::RowFormat::kCompacted) {
+    AppendVarint(&scratch->id, static_cast<uint64_t>(id));
+  } else if (wide) {
+    AppendLe<int64_t>(&scratch->id, id);
+  } else {
+    AppendLe<int32_t>(&scratch->id, static_cast<int32_t>(id));
+  }
+  scratch->parts[at] = scratch->id;
+  return Status::OK();
 }
 
 Result<MergeOutcome> RowMerger::Delete(const PutShape& shape,

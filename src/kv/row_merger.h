@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kv/new_ids.h"
 #include "kv/row_versions.h"
 #include "types/schema.h"
 
@@ -21,6 +22,7 @@ struct MergeRules {
   DeleteBehavior deletes = DeleteBehavior::kAllow;
   bool wal_image = false;   ///< `table.changelog.image` = WAL: no -U.
   int version_column = -1;  ///< Versioned engine: position in the latest schema.
+  int auto_column = -1;     ///< Gets an id in new rows: position in the latest schema.
   /// Upserts of full rows need no old row: every one is +U, and live keys are not counted.
   bool blind_upserts() const { return wal_image && engine == MergeEngine::kDefault; }
 
@@ -44,10 +46,12 @@ struct MergeOutcome {
   std::optional<std::string_view> row;
 };
 
-/// Room that one merge after another uses.
+/// Room that one merge after another uses, and where new rows have their ids from.
 struct MergeScratch {
+  NewIds* ids = nullptr;  ///< Not null, and with an id per row, for a table with an auto column.
   Parts parts;
   std::string row;
+  std::string id;
 };
 
 /// Merges rows given as parts of the latest schema. Holds no rows.
@@ -56,7 +60,8 @@ class RowMerger {
   RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor,
             const RowVersion& latest);
 
-  /// Errors: kInvalidTargetColumn.
+  /// Errors: kInvalidTargetColumn; of a table with an auto column every put is a partial one that
+  /// leaves that column out.
   Result<PutShape> ShapeOf(const RowVersion& version, std::span<const int> target_columns,
                            bool overwrite) const;
   /// `row` holds the same columns as `parts`, nullptr when it is of an older schema.
@@ -70,6 +75,8 @@ class RowMerger {
   const MergeRules& rules() const { return rules_; }
 
  private:
+  Status CheckTargets(const PutShape& shape) const;
+  Status SetId(MergeScratch* scratch) const;
   Status CheckNulls(std::span<const Part> parts) const;
   MergeOutcome Joined(std::span<const Part> parts, MergeScratch* scratch) const;
   Result<bool> IsOlder(std::span<const Part> parts, std::string_view old_row) const;

@@ -66,6 +66,23 @@ Result<int64_t> Catalog::NextWriterIds(int64_t count) {
   return first;
 }
 
+Result<int64_t> Catalog::NextColumnIds(int64_t table_id, int64_t count) {
+  ASSIGN_OR_RAISE(const TablePtr table, state()->Table(table_id));
+  const types::Schema& schema = table->info.descriptor.schema;
+  if (schema.auto_increment.empty()) {
+    return Error(ErrorCode::kInvalidTable,
+                 "table has no auto-increment column table=", table->info.path);
+  }
+  const int column = schema.IndexOf(schema.auto_increment.front());
+  CHECK(column >= 0);
+  Ops ops;
+  ASSIGN_OR_RAISE(const int64_t first,
+                  TakeFromCounter(nodes::ColumnCounter(table->info.path, schema.columns[column].id),
+                                  count, &ops));
+  RETURN_NOT_OK(store_.Apply(std::move(ops)));
+  return first;
+}
+
 Status Catalog::CreateDatabase(const std::string& name,
                                const types::DatabaseDescriptor& descriptor) {
   CatalogState next = Next();

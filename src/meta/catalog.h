@@ -68,6 +68,9 @@ class Catalog {
 
   /// Take `count` writer ids never given before; returns the first.
   Result<int64_t> NextWriterIds(int64_t count);
+  /// The same of the values of a table's auto-increment column, which begin at 1.
+  /// Errors: kTableNotExist; kInvalidTable when the table has no such column.
+  Result<int64_t> NextColumnIds(int64_t table_id, int64_t count);
 
   /// Add a lake snapshot, or replace the one of the same id, and forget those before
   /// `earliest_to_keep` (nullopt = all but the new one; -1 or an unknown id = none). Returns what

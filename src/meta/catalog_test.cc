@@ -156,6 +156,17 @@ TEST_P(CatalogTest, IdsAreNeverReused) {
   ASSERT_OK_AND_ASSIGN(const int64_t next_writer, catalog_->NextWriterIds(1));
   EXPECT_GE(next_writer, writer + 100);
 
+  EXPECT_CODE(ErrorCode::kInvalidTable, catalog_->NextColumnIds(second->info.table_id, 1));
+  auto counting = NewTable({"fluss", "counting"});
+  counting.descriptor.schema.primary_key = {"day"};
+  counting.descriptor.schema.auto_increment = {"id"};
+  ASSERT_OK_AND_ASSIGN(const TablePtr third, catalog_->CreateTable(counting));
+  EXPECT_EQ(catalog_->NextColumnIds(third->info.table_id, 100).ValueOr(-1), 1);
+  Restart();
+  EXPECT_EQ(catalog_->NextColumnIds(third->info.table_id, 1).ValueOr(-1), 101);
+  EXPECT_EQ(catalog_->NextColumnIds(third->info.table_id, 1).ValueOr(-1), 102);
+  EXPECT_CODE(ErrorCode::kTableNotExist, catalog_->NextColumnIds(99, 1));
+
   ASSERT_OK_AND_ASSIGN(const int32_t epoch, catalog_->RaiseCoordinatorEpoch());
   Restart();
   EXPECT_EQ(catalog_->state()->coordinator_epoch, epoch);

@@ -19,6 +19,9 @@ std::string Partitions(const types::TablePath& path) { return Table(path) + "/pa
 std::string Partition(const types::TablePath& path, const std::string& name) {
   return Partitions(path) + "/" + name;
 }
+std::string ColumnCounter(const types::TablePath& path, int32_t column_id) {
+  return Table(path) + "/auto_inc/col_" + std::to_string(column_id);
+}
 std::string TableAssignment(int64_t id) { return "/tabletservers/tables/" + std::to_string(id); }
 std::string PartitionAssignment(int64_t id) {
   return "/tabletservers/partitions/" + std::to_string(id);

@@ -26,6 +26,8 @@ std::string Schemas(const types::TablePath& path);
 std::string Schema(const types::TablePath& path, int32_t schema_id);
 std::string Partitions(const types::TablePath& path);
 std::string Partition(const types::TablePath& path, const std::string& name);
+/// Last value given of an auto-increment column.
+std::string ColumnCounter(const types::TablePath& path, int32_t column_id);
 std::string TableAssignment(int64_t table_id);
 std::string PartitionAssignment(int64_t partition_id);
 /// Under either assignment.

@@ -177,6 +177,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   io::Task<Status> Replay();
 
   void RunPuts();
+  static io::Task<void> FetchIds(std::shared_ptr<Replica> self, int64_t count);
   std::vector<std::string_view> FrontKeys() const;
   bool RunFrontPut(kv::KvTablet::Reads reads);
   Result<int64_t> RunPut(Put* put, kv::KvTablet::Reads reads);
@@ -195,7 +196,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
 
   std::deque<Put> puts_;  // Waiting in line, oldest first.
   size_t puts_bytes_ = 0;
-  bool warming_ = false;  // The front of the line waits for the read pool.
+  bool warming_ = false;     // The front of the line waits for the read pool, or for ids.
+  int64_t ids_lacking_ = 0;  // Why the front of the line did not run, if not for reads.
 
   std::vector<std::shared_ptr<Waiter>> waiters_;  // For replication.
   struct WaitingFetch {

@@ -145,6 +145,11 @@ void Replica::StartPut(Put put) {
 void Replica::RunPuts() {
   while (!puts_.empty() && !warming_) {
     if (RunFrontPut(kv::KvTablet::Reads::kCachedOnly)) continue;
+    if (ids_lacking_ > 0) {
+      warming_ = true;
+      io::Spawn(FetchIds(shared_from_this(), ids_lacking_));
+      return;
+    }
     // Bring the keys into memory, then run this put whatever the cache says then.
     const auto keys = FrontKeys();
     auto warm = keys_->Warm({keys.begin(), keys.end()});
@@ -161,6 +166,21 @@ void Replica::RunPuts() {
   }
 }
 
+// A block of them, so that most puts find theirs here. What a stop leaves of it is lost.
+io::Task<void> Replica::FetchIds(std::shared_ptr<Replica> self, int64_t count) {
+  const TabletOptions& server = *self->options_.server;
+  count = std::max(count, self->options_.table->id_block());
+  const auto first =
+      co_await server.new_column_ids(*self->options_.loop, self->id().table_id, count);
+  self->warming_ = false;
+  if (!first.ok()) {
+    self->FailPuts(first.status());
+    co_return;
+  }
+  if (self->keys_ != nullptr) self->keys_->AddIds(*first, count);
+  self->RunPuts();
+}
+
 std::vector<std::string_view> Replica::FrontKeys() const {
   const Put& put = puts_.front();
   std::vector<std::string_view> keys;
@@ -170,7 +190,7 @@ std::vector<std::string_view> Replica::FrontKeys() const {
   return keys;
 }
 
-// False when it waits for reads; what of it has run stands.
+// False when it waits for reads or ids; what of it has run stands.
 bool Replica::RunFrontPut(kv::KvTablet::Reads reads) {
   Result<int64_t> end_offset = RunPut(&puts_.front(), reads);
   if (end_offset.status().IsCancelled()) return false;
@@ -203,6 +223,8 @@ Result<int64_t> Replica::RunPutBatch(const wire::KvBatchView& batch, const Put& 
     return Error(ErrorCode::kSchemaNotExist,
                  "kv batch of an unknown schema schema_id=", batch.header().schema_id, " ", id());
   }
+  ids_lacking_ = keys_->IdsLacking(batch);
+  if (ids_lacking_ > 0) return Status::Cancelled("ids are to be fetched");
   ASSIGN_OR_RAISE(auto prepared, keys_->Prepare(batch, put.target_columns, put.overwrite, reads));
   wire::LogBatchOptions options = options_.table->batch_options();
   options.writer_id = batch.header().writer_id;

@@ -49,6 +49,10 @@ Status TableContext::ReadOptions() {
   ASSIGN_OR_RAISE(const int64_t ttl_ms,
                   types::ParseDurationMs(table.Property("table.log.ttl", "7 d")));
   log_ttl_ms_ = std::max<int64_t>(ttl_ms, 0);
+  const std::string block = table.Property("table.auto-increment.cache-size", "100000");
+  const auto read = std::from_chars(block.data(), block.data() + block.size(), id_block_);
+  if (read.ec != std::errc() || id_block_ <= 0)
+    return Unreadable("table.auto-increment.cache-size", block);
   needs_new_keys_ = table.has_primary_key() && !table.Property("table.datalake.format").empty() &&
                     table.Property("table.kv.format-version", "1") == "2" &&
                     !table.bucket_keys.empty() && table.bucket_keys != table.PhysicalPrimaryKey();

@@ -29,6 +29,8 @@ class TableContext {
   bool arrow_log() const { return arrow_log_; }  ///< `table.log.format` is ARROW.
   bool lake_enabled() const { return lake_enabled_; }
   int64_t log_ttl_ms() const { return log_ttl_ms_; }  ///< 0 = keep for ever.
+  /// `table.auto-increment.cache-size`: values that a bucket takes at once.
+  int64_t id_block() const { return id_block_; }
   /// Clients must know how keys are encoded since version 1 of the key calls (Java's ApiKeys).
   bool needs_new_keys() const { return needs_new_keys_; }
   /// For changelog batches; schema, writer and sequence are the caller's.
@@ -55,6 +57,7 @@ class TableContext {
   bool lake_enabled_ = false;
   bool needs_new_keys_ = false;
   int64_t log_ttl_ms_ = 0;
+  int64_t id_block_ = 0;
   wire::ArrowCompression compression_ = wire::ArrowCompression::kZstd;
   int32_t zstd_level_ = 3;
   mutable std::mutex mutex_;  // Guards the map only.

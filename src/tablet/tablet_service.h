@@ -37,6 +37,9 @@ struct TabletOptions {
   const io::DiskGuard* disk = nullptr;  ///< Of the data folder; null = writes are always taken.
   /// INIT_WRITER: a writer id never given before (the coordinator's).
   std::function<io::Task<Result<int64_t>>(io::Loop& loop)> new_writer_id;
+  /// Take `count` values of a table's auto-increment column that nobody has; the first of them.
+  std::function<io::Task<Result<int64_t>>(io::Loop& loop, int64_t table_id, int64_t count)>
+      new_column_ids;
 
   log::LogOptions log;                          ///< `files` is ours to fill.
   size_t open_files_max = 512;                  ///< Log files that stay open, per shard.
