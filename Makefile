@@ -9,7 +9,7 @@ test:     ## build with sanitizers and run all tests, the main job on a tenth of
 	@scripts/test.sh
 check:    ## the fast source checks alone
 	@python3 scripts/check_sources.py
-check-all: ## test, then the header check, clang-tidy, ThreadSanitizer and the fuzzers
+check-all: ## test, then the Java clients, the header check, clang-tidy, ThreadSanitizer and the fuzzers
 	@scripts/check-all.sh
 tidy:     ## clang-tidy over every source, or those that differ from commit TIDY_BASE
 	@scripts/tidy.sh

@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# More than CI has time for: the tests, every header by itself, clang-tidy over every source, ThreadSanitizer over the
-# unit tests, the fuzzers.
+# More than CI has time for: the tests, the published Java clients (JDK 17, Maven), every header by itself, clang-tidy over
+# every source, ThreadSanitizer over the unit tests, the fuzzers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/test.sh
+
+echo "== the published Java clients"
+export SLUICE_BIN=$PWD/build/asan/src/app/sluice
+tests/java/run.sh
+tests/java/run.sh -Pclient-1.0.0
 
 echo "== headers compile alone"
 flags=$(python3 - <<'PY'

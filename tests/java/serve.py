@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+"""One server of ours in the folder given, until SIGTERM. Prints its address when it is ready."""
+import os
+import signal
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import cluster  # noqa: E402
+
+end = threading.Event()
+for number in (signal.SIGTERM, signal.SIGINT):
+    signal.signal(number, lambda *_: end.set())
+server = cluster.Server(sys.argv[1]).start()
+print(server.bootstrap, flush=True)
+end.wait()
+server.stop()
+server.check_log()
