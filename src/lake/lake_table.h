@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lake/predicate.h"
 #include "types/ids.h"
 #include "types/schema.h"
 
@@ -166,12 +167,23 @@ struct LakeSplit {
 struct LakePlan {
   LakeSnapshot snapshot;
   std::vector<LakeSplit> splits;
+  int64_t files_skipped = 0;  ///< By predicates.
 };
 
 struct PlanOptions {
   std::optional<int32_t> bucket;  ///< Only this bucket.
   /// Only partitions with these text values, by partition key.
   std::map<std::string, std::string> partition;
+  /// Leave out files, and in files row groups, that can hold no row which meets all of these. Rows
+  /// that do not meet them may still come.
+  std::vector<Predicate> predicates;
+};
+
+/// What the readers of a table have done so far.
+struct LakeReadCounts {
+  int64_t files = 0;  ///< Opened.
+  int64_t row_groups = 0;
+  int64_t row_groups_skipped = 0;
 };
 
 /// Batches of a split or of anything that gives rows.
@@ -252,6 +264,11 @@ class LakeTable {
   /// come in key order, newest per key, deleted ones left out.
   virtual Result<std::unique_ptr<LakeReader>> Read(const LakeSplit& split,
                                                    const std::vector<std::string>& columns) = 0;
+  /// False when no row that meets the predicates can be in this partition (text values in key
+  /// order) and bucket, in the lake or in a log whose rows are placed as the lake's.
+  virtual Result<bool> MayHold(const std::vector<std::string>& partition, int32_t bucket,
+                               const std::vector<Predicate>& predicates) = 0;
+  virtual LakeReadCounts read_counts() const = 0;
   /// Rows of a system table: "snapshots", "schemas", "options", "files".
   /// Errors: kTableNotExist for another name.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> SystemTable(std::string_view name) = 0;

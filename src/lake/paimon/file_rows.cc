@@ -8,10 +8,38 @@
 #include "lake/paimon/binary_row.h"
 
 namespace sluice::lake::paimon {
+namespace {
+
+// The predicates on columns that the file has in their present type: by their names there, values
+// as Parquet stores them.
+Result<std::vector<Predicate>> InFileForm(const std::vector<Predicate>& predicates,
+                                          const LakeSchema& newest, const LakeSchema& in_file) {
+  std::vector<Predicate> usable;
+  for (Predicate predicate : predicates) {
+    const int at = newest.IndexOf(predicate.column);
+    if (at < 0) continue;
+    const types::Column& column = newest.columns[static_cast<size_t>(at)];
+    const int old = in_file.IndexOfId(column.id);
+    if (old < 0) continue;
+    const types::Column& there = in_file.columns[static_cast<size_t>(old)];
+    if (!there.type->WithNullable(true)->Equals(*column.type->WithNullable(true))) continue;
+    predicate.column = there.name;
+    for (auto& value : predicate.values) {
+      ASSIGN_OR_RAISE(const auto array, arrow::MakeArrayFromScalar(*value, 1));
+      ASSIGN_OR_RAISE(const auto stored, Conform(array, FileArrowType(*column.type)));
+      ASSIGN_OR_RAISE(value, stored->GetScalar(0));
+    }
+    usable.push_back(std::move(predicate));
+  }
+  return usable;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(
     const ReadContext& context, const LakeSchema& newest, const std::vector<types::Column>& columns,
-    const ManifestEntry& entry, const std::string& path, bool with_keys, int64_t batch_rows) {
+    const ManifestEntry& entry, const std::string& path, bool with_keys, int64_t batch_rows,
+    const std::vector<Predicate>& predicates) {
   if (!path.ends_with(".parquet")) {
     return Error(ErrorCode::kInvalidTable,
                  "lake file has a format that is not supported, path=", path);
@@ -35,7 +63,9 @@ Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(
     names.emplace_back(kSequenceColumn);
     names.emplace_back(kKindColumn);
   }
-  ASSIGN_OR_RAISE(reader->file_, ParquetFileReader::Open(context.files, path, names, batch_rows));
+  ASSIGN_OR_RAISE(const auto in_file_form, InFileForm(predicates, newest, *schema));
+  ASSIGN_OR_RAISE(reader->file_, ParquetFileReader::Open(context.files, path, names, batch_rows,
+                                                         in_file_form, context.counts));
   const arrow::Schema& in_file = *reader->file_->schema();
   const auto source = [&](const std::string& name) {
     Source found;

@@ -15,6 +15,7 @@ namespace sluice::lake::paimon {
 struct ReadContext {
   io::FileSystem& files;
   SchemaStore& schemas;
+  ReadCounters* counts = nullptr;
 };
 
 /// Rows of one batch of a data file, in the columns of a newer schema.
@@ -31,13 +32,13 @@ struct FileRows {
 class FileRowsReader {
  public:
   /// `columns`: of the newest schema. `partition`: serialized row, for files without partition
-  /// columns. `with_keys`: also sort keys, sequence numbers and kinds, for merging.
-  static Result<std::unique_ptr<FileRowsReader>> Open(const ReadContext& context,
-                                                      const LakeSchema& newest,
-                                                      const std::vector<types::Column>& columns,
-                                                      const ManifestEntry& entry,
-                                                      const std::string& path, bool with_keys,
-                                                      int64_t batch_rows);
+  /// columns. `with_keys`: also sort keys, sequence numbers and kinds, for merging. `predicates`:
+  /// row groups that can hold no row which meets them are left out.
+  static Result<std::unique_ptr<FileRowsReader>> Open(
+      const ReadContext& context, const LakeSchema& newest,
+      const std::vector<types::Column>& columns, const ManifestEntry& entry,
+      const std::string& path, bool with_keys, int64_t batch_rows,
+      const std::vector<Predicate>& predicates = {});
   /// The next batch, null at the end.
   Result<std::unique_ptr<FileRows>> Next();
 

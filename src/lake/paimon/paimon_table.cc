@@ -11,6 +11,7 @@
 #include "lake/paimon/expire.h"
 #include "lake/paimon/fluss_table.h"
 #include "lake/paimon/orphan_sweep.h"
+#include "lake/paimon/pruning.h"
 #include "lake/paimon/split_reader.h"
 #include "lake/paimon/system_tables.h"
 
@@ -174,7 +175,8 @@ class PaimonTable : public LakeTable {
     }
     ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, snapshot));
     LakePlan plan{snapshot, {}};
-    ASSIGN_OR_RAISE(plan.splits, MakeSplits(paths_, schemas_, *schema_, *live, options));
+    ASSIGN_OR_RAISE(plan.splits,
+                    MakeSplits(paths_, schemas_, *schema_, *live, options, &plan.files_skipped));
     return plan;
   }
 
@@ -189,7 +191,21 @@ class PaimonTable : public LakeTable {
       }
       columns.push_back(schema_->columns[static_cast<size_t>(at)]);
     }
-    return OpenSplitReader(ReadContext{files_, schemas_}, schema_, split, std::move(columns));
+    return OpenSplitReader(ReadContext{files_, schemas_, &counts_}, schema_, split,
+                           std::move(columns));
+  }
+
+  Result<bool> MayHold(const std::vector<std::string>& partition, int32_t bucket,
+                       const std::vector<Predicate>& predicates) override {
+    const Pruner pruner(schemas_, *schema_, predicates);
+    if (pruner.empty()) return true;
+    ASSIGN_OR_RAISE(const bool placed, pruner.MayHoldBucket(bucket, schema_->bucket_count()));
+    if (!placed || schema_->partition_keys.empty()) return placed;
+    const auto row = EncodePartition(TypesOf(*schema_, schema_->partition_keys), partition);
+    return row.ok() ? pruner.MayHoldPartition(*row) : Result<bool>(true);
+  }
+  LakeReadCounts read_counts() const override {
+    return {counts_.files, counts_.row_groups, counts_.row_groups_skipped};
   }
 
   Result<std::shared_ptr<arrow::RecordBatch>> SystemTable(std::string_view name) override {
@@ -301,6 +317,7 @@ class PaimonTable : public LakeTable {
   ManifestStore manifests_;
   Committer committer_;
   LiveFilesCache live_;
+  ReadCounters counts_;
   std::shared_ptr<const LakeSchema> schema_;
   std::shared_ptr<const WriteContext> write_;
 };

@@ -2,6 +2,8 @@
 
 #include <arrow/array.h>
 #include <arrow/record_batch.h>
+#include <arrow/scalar.h>
+#include <arrow/type.h>
 #include <arrow/util/byte_size.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
@@ -10,11 +12,13 @@
 #include <parquet/file_reader.h>
 #include <parquet/file_writer.h>
 #include <parquet/properties.h>
+#include <parquet/statistics.h>
 
 #include <charconv>
 
 #include "lake/paimon/arrow_file.h"
 #include "lake/paimon/parquet_schema.h"
+#include "lake/paimon/pruning.h"
 
 namespace sluice::lake::paimon {
 namespace {
@@ -95,10 +99,48 @@ class Writer : public ParquetFileWriter {
   std::unique_ptr<parquet::arrow::FileWriter> writer_;
 };
 
+// Bounds of whole numbers, as the column's type has them.
+OrderedValue WholeBound(int64_t value, const arrow::DataType& type) {
+  if (type.id() == arrow::Type::DECIMAL128) return arrow::Decimal128(value);
+  return value;
+}
+
+ColumnRange RangeOf(const parquet::ColumnChunkMetaData& chunk, const arrow::DataType& type) {
+  ColumnRange range{.row_count = chunk.num_values()};
+  const auto stats = chunk.is_stats_set() ? chunk.statistics() : nullptr;
+  if (stats == nullptr) return range;
+  if (stats->HasNullCount()) range.null_count = stats->null_count();
+  if (!stats->HasMinMax()) return range;
+  switch (chunk.type()) {
+    case parquet::Type::INT32: {
+      const auto& typed = static_cast<const parquet::Int32Statistics&>(*stats);
+      range.min = WholeBound(typed.min(), type);
+      range.max = WholeBound(typed.max(), type);
+      break;
+    }
+    case parquet::Type::INT64: {
+      const auto& typed = static_cast<const parquet::Int64Statistics&>(*stats);
+      range.min = WholeBound(typed.min(), type);
+      range.max = WholeBound(typed.max(), type);
+      break;
+    }
+    case parquet::Type::BYTE_ARRAY: {
+      const auto& typed = static_cast<const parquet::ByteArrayStatistics&>(*stats);
+      range.min = std::string(std::string_view(typed.min()));
+      range.max = std::string(std::string_view(typed.max()));
+      break;
+    }
+    default:
+      break;
+  }
+  return range;
+}
+
 class Reader : public ParquetFileReader {
  public:
   Status Open(io::FileSystem& files, const std::string& path,
-              const std::vector<std::string>& columns, int64_t batch_rows) {
+              const std::vector<std::string>& columns, int64_t batch_rows,
+              const std::vector<Predicate>& predicates, ReadCounters* counts) {
     ASSIGN_OR_RAISE(auto input, OpenArrowInput(files, path));
     parquet::ArrowReaderProperties properties(/*use_threads=*/false);
     properties.set_batch_size(batch_rows);
@@ -108,15 +150,22 @@ class Reader : public ParquetFileReader {
     RETURN_NOT_OK(builder.Open(std::move(input)));
     builder.properties(properties);
     RETURN_NOT_OK(builder.Build(&reader_));
-    row_count_ = reader_->parquet_reader()->metadata()->num_rows();
     batch_rows_ = batch_rows;
-    ASSIGN_OR_RAISE(const std::vector<int> leaves, LeavesOf(columns));
+    ASSIGN_OR_RAISE(const std::vector<int> groups, GroupsFor(predicates));
+    row_count_ = 0;
+    for (const int group : groups)
+      row_count_ += reader_->parquet_reader()->metadata()->RowGroup(group)->num_rows();
+    if (counts != nullptr) {
+      const auto read = static_cast<int64_t>(groups.size());
+      ++counts->files;
+      counts->row_groups += read;
+      counts->row_groups_skipped += reader_->num_row_groups() - read;
+    }
+    const std::vector<int> leaves = LeavesOf(columns);
     if (leaves.empty()) {
       schema_ = arrow::schema({});
       return Status::OK();
     }
-    std::vector<int> groups(static_cast<size_t>(reader_->num_row_groups()));
-    for (size_t i = 0; i < groups.size(); ++i) groups[i] = static_cast<int>(i);
     ASSIGN_OR_RAISE(batches_, reader_->GetRecordBatchReader(groups, leaves));
     schema_ = batches_->schema();
     END_PARQUET_CATCH_EXCEPTIONS
@@ -140,8 +189,37 @@ class Reader : public ParquetFileReader {
   }
 
  private:
+  // Row groups that may hold rows which meet the predicates.
+  Result<std::vector<int>> GroupsFor(const std::vector<Predicate>& predicates) const {
+    const parquet::FileMetaData& metadata = *reader_->parquet_reader()->metadata();
+    std::shared_ptr<arrow::Schema> schema;
+    RETURN_NOT_OK(reader_->GetSchema(&schema));
+    std::vector<bool> wanted(static_cast<size_t>(metadata.num_row_groups()), true);
+    for (const Predicate& predicate : predicates) {
+      const auto field = schema->GetFieldByName(predicate.column);
+      const std::vector<int> leaves = LeavesOf({predicate.column});
+      // Another writer may have stored the column in another unit than we would.
+      const bool comparable = field != nullptr && leaves.size() == 1 &&
+                              !arrow::is_nested(field->type()->id()) &&
+                              std::ranges::all_of(predicate.values, [&](const auto& value) {
+                                return value->type->Equals(*field->type());
+                              });
+      if (!comparable) continue;
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        const auto group = metadata.RowGroup(static_cast<int>(i));
+        const auto range = RangeOf(*group->ColumnChunk(leaves.front()), *field->type());
+        wanted[i] = wanted[i] && MayMatch(predicate, range);
+      }
+    }
+    std::vector<int> groups;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i]) groups.push_back(static_cast<int>(i));
+    }
+    return groups;
+  }
+
   // Positions of the leaf columns below the named top-level columns.
-  Result<std::vector<int>> LeavesOf(const std::vector<std::string>& columns) const {
+  std::vector<int> LeavesOf(const std::vector<std::string>& columns) const {
     const parquet::SchemaDescriptor& descriptor = *reader_->parquet_reader()->metadata()->schema();
     std::vector<int> leaves;
     for (int i = 0; i < descriptor.num_columns(); ++i) {
@@ -181,9 +259,10 @@ Result<std::unique_ptr<ParquetFileWriter>> ParquetFileWriter::Create(
 
 Result<std::unique_ptr<ParquetFileReader>> ParquetFileReader::Open(
     io::FileSystem& files, const std::string& path, const std::vector<std::string>& columns,
-    int64_t batch_rows) {
+    int64_t batch_rows, const std::vector<Predicate>& predicates, ReadCounters* counts) {
   auto reader = std::make_unique<Reader>();
-  if (const Status opened = reader->Open(files, path, columns, batch_rows); !opened.ok()) {
+  const Status opened = reader->Open(files, path, columns, batch_rows, predicates, counts);
+  if (!opened.ok()) {
     return opened.WithMessage("lake file cannot be read, path=", path, ": ", opened.message());
   }
   return reader;

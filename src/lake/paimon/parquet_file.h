@@ -1,6 +1,7 @@
 #pragma once
 #include <arrow/type_fwd.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,11 @@
 #include "lake/paimon/columns.h"
 
 namespace sluice::lake::paimon {
+
+/// LakeReadCounts, as they grow.
+struct ReadCounters {
+  std::atomic<int64_t> files = 0, row_groups = 0, row_groups_skipped = 0;
+};
 
 struct ParquetOptions {
   std::string compression = "zstd";  ///< Option file.compression: zstd, snappy, lz4, gzip, none.
@@ -37,12 +43,13 @@ class ParquetFileWriter {
 /// Reads named top-level columns of a Parquet file, whoever wrote it.
 class ParquetFileReader {
  public:
-  /// Columns that the file does not have are left out of schema().
+  /// Columns that the file does not have are left out of schema(). `predicates` are on columns of
+  /// the file, values in file form: row groups whose statistics rule them out are not read.
+  /// `counts` may be null.
   /// Errors: IOError; kCorruptRecord when it is not a Parquet file.
-  static Result<std::unique_ptr<ParquetFileReader>> Open(io::FileSystem& files,
-                                                         const std::string& path,
-                                                         const std::vector<std::string>& columns,
-                                                         int64_t batch_rows);
+  static Result<std::unique_ptr<ParquetFileReader>> Open(
+      io::FileSystem& files, const std::string& path, const std::vector<std::string>& columns,
+      int64_t batch_rows, const std::vector<Predicate>& predicates, ReadCounters* counts);
   virtual ~ParquetFileReader() = default;
   virtual const std::shared_ptr<arrow::Schema>& schema() const = 0;
   virtual int64_t row_count() const = 0;

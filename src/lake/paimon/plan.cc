@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "lake/paimon/binary_row.h"
+#include "lake/paimon/pruning.h"
 #include "lake/paimon/sort_key.h"
 
 namespace sluice::lake::paimon {
@@ -27,14 +28,21 @@ bool AllRaw(const std::vector<ManifestEntry>& files) {
 // Builds the splits of one bucket.
 class SplitBuilder {
  public:
-  SplitBuilder(SchemaStore& schemas, const LakeSchema& newest, LakeSplit empty, std::string folder)
-      : schemas_(schemas), newest_(newest), empty_(std::move(empty)), folder_(std::move(folder)) {}
+  SplitBuilder(SchemaStore& schemas, const LakeSchema& newest, const Pruner& pruner,
+               LakeSplit empty, std::string folder)
+      : schemas_(schemas),
+        newest_(newest),
+        pruner_(pruner),
+        empty_(std::move(empty)),
+        folder_(std::move(folder)) {}
 
   // Raw files are packed by size; order is kept.
   Status AddRaw(const std::vector<ManifestEntry>& files) {
     std::vector<ManifestEntry> pack;
     int64_t bytes = 0;
     for (const ManifestEntry& entry : files) {
+      ASSIGN_OR_RAISE(const bool wanted, pruner_.MayHoldRows(entry));
+      if (!wanted) continue;
       const int64_t weight = std::max(entry.file.size_bytes, kOpenBytes);
       if (!pack.empty() && bytes + weight > kSplitBytes) {
         RETURN_NOT_OK(Add(std::move(pack), /*raw=*/true));
@@ -55,7 +63,8 @@ class SplitBuilder {
       split.record_count += file.record_count;
       split.files.push_back(std::move(file));
     }
-    split.detail = std::make_shared<const SplitDetail>(SplitDetail{std::move(files), folder_});
+    split.detail = std::make_shared<const SplitDetail>(
+        SplitDetail{std::move(files), folder_, raw ? pruner_.predicates() : pruner_.OnKeys()});
     splits_.push_back(std::move(split));
     return Status::OK();
   }
@@ -89,6 +98,7 @@ class SplitBuilder {
 
   SchemaStore& schemas_;
   const LakeSchema& newest_;
+  const Pruner& pruner_;
   LakeSplit empty_;
   std::string folder_;
   std::vector<LakeSplit> splits_;
@@ -109,6 +119,21 @@ Status AddKeyedBucket(const LakeSchema& schema, std::vector<ManifestEntry> files
     RETURN_NOT_OK(builder->Add(std::move(section), /*raw=*/false));
   }
   return builder->AddRaw(raw);
+}
+
+// Leave only files that may hold a wanted key.
+Status KeepByKeys(const Pruner& pruner, BucketFiles* bucket) {
+  if (pruner.empty()) return Status::OK();
+  ASSIGN_OR_RAISE(const bool partition, pruner.MayHoldPartition(bucket->partition));
+  std::vector<ManifestEntry> kept;
+  for (ManifestEntry& entry : bucket->files) {
+    if (!partition) break;
+    ASSIGN_OR_RAISE(const bool placed, pruner.MayHoldBucket(entry.bucket, entry.total_buckets));
+    ASSIGN_OR_RAISE(const bool keyed, pruner.MayHoldKeys(entry));
+    if (placed && keyed) kept.push_back(std::move(entry));
+  }
+  bucket->files = std::move(kept);
+  return Status::OK();
 }
 
 bool Wanted(const LakeSchema& schema, const LakeSplit& split, const PlanOptions& options) {
@@ -167,7 +192,8 @@ Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& sc
 
 Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& schemas,
                                           const LakeSchema& newest, const LiveFiles& live,
-                                          const PlanOptions& options) {
+                                          const PlanOptions& options, int64_t* files_skipped) {
+  const Pruner pruner(schemas, newest, options.predicates);
   const auto partition_types = TypesOf(newest, newest.partition_keys);
   std::vector<LakeSplit> splits;
   for (BucketFiles& bucket : GroupByBucket(live)) {
@@ -175,14 +201,20 @@ Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& 
     empty.bucket = bucket.bucket;
     ASSIGN_OR_RAISE(empty.partition, PartitionTexts(partition_types, bucket.partition));
     if (!Wanted(newest, empty, options)) continue;
+    *files_skipped += static_cast<int64_t>(bucket.files.size());
+    RETURN_NOT_OK(KeepByKeys(pruner, &bucket));
     ASSIGN_OR_RAISE(const std::string folder, PartitionFolder(newest, bucket.partition));
-    SplitBuilder builder(schemas, newest, std::move(empty), paths.Bucket(folder, bucket.bucket));
+    SplitBuilder builder(schemas, newest, pruner, std::move(empty),
+                         paths.Bucket(folder, bucket.bucket));
     if (newest.has_primary_key()) {
       RETURN_NOT_OK(AddKeyedBucket(newest, std::move(bucket.files), &builder));
     } else {
       RETURN_NOT_OK(builder.AddRaw(bucket.files));
     }
-    std::ranges::move(builder.Take(), std::back_inserter(splits));
+    for (LakeSplit& split : builder.Take()) {
+      *files_skipped -= static_cast<int64_t>(split.files.size());
+      splits.push_back(std::move(split));
+    }
   }
   return splits;
 }

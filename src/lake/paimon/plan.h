@@ -9,7 +9,8 @@ namespace sluice::lake::paimon {
 /// What LakeSplit::detail points to.
 struct SplitDetail {
   std::vector<ManifestEntry> files;
-  std::string folder;  ///< Of the bucket.
+  std::string folder;                 ///< Of the bucket.
+  std::vector<Predicate> predicates;  ///< That hold for the files as they lie.
 };
 
 /// Files of one bucket of one partition.
@@ -28,9 +29,10 @@ Result<std::vector<std::vector<ManifestEntry>>> CutSections(const LakeSchema& sc
 
 /// Splits of one snapshot's files, as Java's split generators cut them: raw where files can be read
 /// as they are. The splits of a primary-key bucket come in key order.
+/// `files_skipped`: those that the predicates rule out.
 Result<std::vector<LakeSplit>> MakeSplits(const TablePaths& paths, SchemaStore& schemas,
                                           const LakeSchema& newest, const LiveFiles& live,
-                                          const PlanOptions& options);
+                                          const PlanOptions& options, int64_t* files_skipped);
 
 /// Whole path of a data file.
 std::string PathOf(const ManifestEntry& entry, const std::string& folder);

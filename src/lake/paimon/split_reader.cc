@@ -37,9 +37,10 @@ class RawReader : public LakeReader {
       if (file_ == nullptr) {
         if (next_file_ == detail_->files.size()) return nullptr;
         const ManifestEntry& entry = detail_->files[next_file_++];
-        ASSIGN_OR_RAISE(file_, FileRowsReader::Open(context_, *newest_, columns_, entry,
-                                                    PathOf(entry, detail_->folder),
-                                                    /*with_keys=*/false, kRawBatchRows));
+        ASSIGN_OR_RAISE(
+            file_, FileRowsReader::Open(context_, *newest_, columns_, entry,
+                                        PathOf(entry, detail_->folder),
+                                        /*with_keys=*/false, kRawBatchRows, detail_->predicates));
       }
       ASSIGN_OR_RAISE(const auto rows, file_->Next());
       if (rows != nullptr)
@@ -92,9 +93,9 @@ Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context,
   const auto& detail = *static_cast<const SplitDetail*>(split.detail.get());
   std::vector<std::unique_ptr<FileRowsReader>> files;
   for (const ManifestEntry& entry : detail.files) {
-    ASSIGN_OR_RAISE(auto file, FileRowsReader::Open(context, *newest, columns, entry,
-                                                    PathOf(entry, detail.folder),
-                                                    /*with_keys=*/true, kMergeBatchRows));
+    ASSIGN_OR_RAISE(auto file, FileRowsReader::Open(
+                                   context, *newest, columns, entry, PathOf(entry, detail.folder),
+                                   /*with_keys=*/true, kMergeBatchRows, detail.predicates));
     files.push_back(std::move(file));
   }
   return std::make_unique<MergedReader>(
