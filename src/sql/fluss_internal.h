@@ -44,10 +44,10 @@ struct UnionRead {
   std::shared_ptr<Interruption> interruption;
   types::TableInfo table;
   UnionPlan plan;
-  std::map<std::string, int64_t> partition_ids;  // By name.
-  std::shared_ptr<lake::LakeTable> lake;         // Null when no lake snapshot is read.
+  std::map<std::string, types::PartitionInfo> partitions;  // By name.
+  std::shared_ptr<lake::LakeTable> lake;                   // Null when no lake snapshot is read.
   std::optional<lake::LakePlan> lake_plan;
-  std::unique_ptr<LakePin> pin;
+  std::shared_ptr<LakePin> pin;
   std::shared_ptr<KeptKeys> kept;  // Null: every scan finds the point of the key stores by itself.
 
   types::BucketId IdOf(const UnionBucket& bucket) const;

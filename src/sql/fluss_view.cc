@@ -39,7 +39,7 @@ Status LakeError(const lake::LakeTable& table, const Status& error) {
 
 types::BucketId UnionRead::IdOf(const UnionBucket& bucket) const {
   types::BucketId id{.table_id = table.table_id, .bucket = bucket.bucket};
-  if (!bucket.partition.empty()) id.partition_id = partition_ids.at(bucket.partition);
+  if (!bucket.partition.empty()) id.partition_id = partitions.at(bucket.partition).partition_id;
   return id;
 }
 
@@ -165,6 +165,20 @@ std::string PartitionName(const lake::LakeSplit& split) {
   return partition.Name();
 }
 
+std::string DescribeFiles(const lake::LakePlan& plan) {
+  size_t files = 0;
+  size_t merged = 0;
+  for (const lake::LakeSplit& split : plan.splits) {
+    files += split.files.size();
+    if (!split.raw) merged += split.files.size();
+  }
+  std::string line = "lake snapshot " + std::to_string(plan.snapshot.id) +
+                     ": files=" + std::to_string(files) +
+                     " of which merged=" + std::to_string(merged);
+  if (plan.files_skipped > 0) line += ", skipped=" + std::to_string(plan.files_skipped);
+  return line;
+}
+
 class UnionView : public TableView {
  public:
   explicit UnionView(std::shared_ptr<const UnionRead> read) : read_(std::move(read)) {
@@ -174,31 +188,70 @@ class UnionView : public TableView {
   const std::vector<SourceColumn>& columns() const override { return columns_; }
 
   Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
-                                           std::vector<Predicate>) override {
+                                           std::vector<Predicate> predicates) override {
     const std::vector<std::string> names = NamesOf(columns_, columns);
-    return read_->table.descriptor.has_primary_key() ? OpenKeyed(names) : OpenAppend(names);
+    ASSIGN_OR_RAISE(const auto read, Pruned(predicates));
+    return read->table.descriptor.has_primary_key() ? OpenKeyed(read, names)
+                                                    : OpenAppend(read, names);
   }
 
   std::vector<std::string> Explain(const std::vector<int>&,
-                                   const std::vector<Predicate>&) const override {
-    return DescribePlan(read_->plan, read_->table.descriptor.has_primary_key());
+                                   const std::vector<Predicate>& predicates) const override {
+    const auto pruned = Pruned(predicates);
+    const UnionRead& read = pruned.ok() ? **pruned : *read_;
+    auto lines = DescribePlan(read.plan, read.table.descriptor.has_primary_key());
+    if (read.lake_plan) lines.push_back(DescribeFiles(*read.lake_plan));
+    return lines;
   }
 
  private:
-  Result<std::unique_ptr<ScanSource>> OpenAppend(std::vector<std::string> names) {
+  using ReadPtr = std::shared_ptr<const UnionRead>;
+
+  // What is left to read of lake and log when rows must meet the predicates. Log rows of a bucket
+  // are all read or none: one that does not meet them may still hide a row of the lake.
+  Result<ReadPtr> Pruned(const std::vector<Predicate>& predicates) const {
+    if (predicates.empty() || !read_->lake_plan) return read_;
+    auto pruned = std::make_shared<UnionRead>(*read_);
+    ASSIGN_OR_RAISE(pruned->lake_plan,
+                    read_->lake->Plan(read_->lake_plan->snapshot, {.predicates = predicates}));
+    ASSIGN_OR_RAISE(const bool alike, PlacedAlike());
+    if (!alike) return pruned;
+    pruned->plan.parts.clear();
+    for (const UnionPart& part : read_->plan.parts) {
+      std::vector<std::string> values;
+      if (!part.bucket.partition.empty())
+        values = read_->partitions.at(part.bucket.partition).values;
+      ASSIGN_OR_RAISE(const bool wanted,
+                      read_->lake->MayHold(values, part.bucket.bucket, predicates));
+      if (wanted) pruned->plan.parts.push_back(part);
+    }
+    return pruned;
+  }
+
+  // Whether a row has the same bucket in log and lake.
+  Result<bool> PlacedAlike() const {
+    const types::TableDescriptor& descriptor = read_->table.descriptor;
+    ASSIGN_OR_RAISE(const types::KeyPlan keys, types::PlanKeys(descriptor));
+    return keys.lake_format == "paimon" &&
+           (keys.bucket_keys.empty() ||
+            descriptor.bucket_count.value_or(1) == read_->lake->schema().bucket_count());
+  }
+
+  Result<std::unique_ptr<ScanSource>> OpenAppend(const ReadPtr& whole,
+                                                 std::vector<std::string> names) {
     std::vector<PartSource::Opener> parts;
-    if (read_->lake_plan) {
-      for (const lake::LakeSplit& split : read_->lake_plan->splits) {
+    if (whole->lake_plan) {
+      for (const lake::LakeSplit& split : whole->lake_plan->splits) {
         parts.push_back(
-            [read = read_, &split, names] { return OpenSplit(read->lake, split, names); });
+            [read = whole, &split, names] { return OpenSplit(read->lake, split, names); });
       }
     }
     std::vector<std::string> fetched = names;
     if (fetched.empty()) fetched.push_back(columns_.front().name);  // A fetch needs a column.
-    for (const UnionPart& part : read_->plan.parts) {
+    for (const UnionPart& part : whole->plan.parts) {
       if (!part.reads_log()) continue;
       parts.push_back(
-          [read = read_, &part, names, fetched]() -> Result<std::unique_ptr<BatchReader>> {
+          [read = whole, &part, names, fetched]() -> Result<std::unique_ptr<BatchReader>> {
             ASSIGN_OR_RAISE(auto tail, LogTail::Open(*read, part, fetched));
             return std::make_unique<AppendTailReader>(std::move(tail), names);
           });
@@ -206,32 +259,33 @@ class UnionView : public TableView {
     return std::make_unique<PartSource>(std::move(parts));
   }
 
-  Result<std::unique_ptr<ScanSource>> OpenKeyed(std::vector<std::string> names) {
-    ASSIGN_OR_RAISE(const KeyOf key_of, KeyOf::Make(read_->table.descriptor.schema));
+  Result<std::unique_ptr<ScanSource>> OpenKeyed(const ReadPtr& whole,
+                                                std::vector<std::string> names) {
+    ASSIGN_OR_RAISE(const KeyOf key_of, KeyOf::Make(whole->table.descriptor.schema));
     std::vector<std::string> with_key = names;
     for (const std::string& key : key_of.names()) {
       if (std::ranges::find(with_key, key) == with_key.end()) with_key.push_back(key);
     }
     std::map<UnionBucket, std::vector<const lake::LakeSplit*>> splits;
-    if (read_->lake_plan) {
-      for (const lake::LakeSplit& split : read_->lake_plan->splits)
+    if (whole->lake_plan) {
+      for (const lake::LakeSplit& split : whole->lake_plan->splits)
         splits[{PartitionName(split), split.bucket}].push_back(&split);
     }
     std::vector<PartSource::Opener> parts;
-    for (const UnionPart& part : read_->plan.parts) {
+    for (const UnionPart& part : whole->plan.parts) {
       std::vector<const lake::LakeSplit*> lake_part;
       if (const auto found = splits.find(part.bucket); found != splits.end()) {
         if (part.base == UnionPart::Base::kLake) lake_part = found->second;
         splits.erase(found);
       }
-      parts.push_back([read = read_, &part, lake_part, names, with_key, key_of] {
+      parts.push_back([read = whole, &part, lake_part, names, with_key, key_of] {
         return OpenBucket(read, part, lake_part, names, with_key, key_of);
       });
     }
     for (const auto& [bucket, lake_part] : splits) {  // Partitions that live only in the lake.
       for (const lake::LakeSplit* split : lake_part) {
         parts.push_back(
-            [read = read_, split, names] { return OpenSplit(read->lake, *split, names); });
+            [read = whole, split, names] { return OpenSplit(read->lake, *split, names); });
       }
     }
     return std::make_unique<PartSource>(std::move(parts));
@@ -270,28 +324,23 @@ class LakeView : public TableView {
   const std::vector<SourceColumn>& columns() const override { return columns_; }
 
   Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
-                                           std::vector<Predicate>) override {
+                                           std::vector<Predicate> predicates) override {
     std::vector<PartSource::Opener> parts;
     const std::vector<std::string> names = NamesOf(columns_, columns);
-    for (size_t i = 0; plan_ != nullptr && i < plan_->splits.size(); ++i) {
-      parts.push_back([table = table_, plan = plan_, i, names] {
-        return OpenSplit(table, plan->splits[i], names);
+    ASSIGN_OR_RAISE(const auto pruned, Pruned(predicates));
+    for (size_t i = 0; pruned != nullptr && i < pruned->splits.size(); ++i) {
+      parts.push_back([table = table_, pruned, i, names] {
+        return OpenSplit(table, pruned->splits[i], names);
       });
     }
     return std::make_unique<PartSource>(std::move(parts));
   }
 
   std::vector<std::string> Explain(const std::vector<int>&,
-                                   const std::vector<Predicate>&) const override {
+                                   const std::vector<Predicate>& predicates) const override {
     if (plan_ == nullptr) return {"lake without a snapshot"};
-    size_t files = 0;
-    size_t merged = 0;
-    for (const lake::LakeSplit& split : plan_->splits) {
-      files += split.files.size();
-      if (!split.raw) merged += split.files.size();
-    }
-    return {"lake snapshot " + std::to_string(plan_->snapshot.id) +
-            ": files=" + std::to_string(files) + " of which merged=" + std::to_string(merged)};
+    const auto pruned = Pruned(predicates);
+    return {DescribeFiles(pruned.ok() ? **pruned : *plan_)};
   }
 
   std::optional<int64_t> RowCountHint() const override {
@@ -299,6 +348,13 @@ class LakeView : public TableView {
   }
 
  private:
+  using PlanPtr = std::shared_ptr<const lake::LakePlan>;
+  Result<PlanPtr> Pruned(const std::vector<Predicate>& predicates) const {
+    if (predicates.empty() || plan_ == nullptr) return plan_;
+    ASSIGN_OR_RAISE(auto plan, table_->Plan(plan_->snapshot, {.predicates = predicates}));
+    return std::make_shared<const lake::LakePlan>(std::move(plan));
+  }
+
   std::vector<SourceColumn> columns_;
   std::shared_ptr<lake::LakeTable> table_;
   std::shared_ptr<const lake::LakePlan> plan_;

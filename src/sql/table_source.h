@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "lake/predicate.h"
 #include "sql/interruption.h"
 #include "types/schema.h"
 
@@ -33,25 +34,8 @@ struct TableRef {
   std::string ToString() const;
 };
 
-/// A condition on one column that every row of the result meets: a scan may use it to skip data and
-/// may ignore it, since the query checks it again.
-struct Predicate {
-  enum class Op : uint8_t {
-    kEqual,
-    kLess,
-    kLessOrEqual,
-    kGreater,
-    kGreaterOrEqual,
-    kIsNull,
-    kIsNotNull,
-    kIn
-  };
-  std::string column;
-  Op op = Op::kEqual;
-  /// One value of the column's Arrow type (none for the null tests, one or more for kIn); never a
-  /// null scalar.
-  std::vector<std::shared_ptr<arrow::Scalar>> values;
-};
+/// A condition that a scan may use to skip data.
+using Predicate = lake::Predicate;
 
 /// Whether a scan's error says that the point its view stands for is gone: the log was cut, the
 /// lake snapshot expired, a partition was dropped. A new view may have all rows.

@@ -22,7 +22,7 @@ io::Task<Result<std::map<int32_t, int64_t>>> OffsetsOf(io::Loop& loop, client::A
 std::map<UnionBucket, int64_t> LakeOffsets(const client::LakeSnapshot& readable,
                                            const UnionRead& read) {
   std::map<int64_t, std::string> names;
-  for (const auto& [name, id] : read.partition_ids) names[id] = name;
+  for (const auto& [name, partition] : read.partitions) names[partition.partition_id] = name;
   std::map<UnionBucket, int64_t> offsets;
   for (const client::LakeBucketOffset& offset : readable.buckets) {
     const auto name = offset.partition_id ? names.find(*offset.partition_id) : names.end();
@@ -74,7 +74,7 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::PlanOnce(
     ASSIGN_OR_RAISE(const auto listed,
                     interruption->Wait(loop, admin.ListPartitions(loop, path, std::move(all))));
     for (const types::PartitionInfo& partition : listed)
-      read->partition_ids[partition.Name()] = partition.partition_id;
+      read->partitions[partition.Name()] = partition;
   }
   ASSIGN_OR_RAISE(facts.high_watermarks, Offsets(*read, client::OffsetType::kLatest));
   if (readable) facts.lake_offsets = LakeOffsets(*readable, *read);
@@ -142,7 +142,8 @@ Result<std::map<UnionBucket, int64_t>> UnionPlanner::Offsets(const UnionRead& re
                                                              client::OffsetType type) const {
   std::vector<std::pair<std::string, std::optional<int64_t>>> partitions;
   if (!read.table.descriptor.partitioned()) partitions.emplace_back("", std::nullopt);
-  for (const auto& [name, id] : read.partition_ids) partitions.emplace_back(name, id);
+  for (const auto& [name, partition] : read.partitions)
+    partitions.emplace_back(name, partition.partition_id);
   std::map<UnionBucket, int64_t> all;
   for (const auto& [name, id] : partitions) {
     const auto offsets =
