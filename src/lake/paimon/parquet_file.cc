@@ -18,7 +18,6 @@
 
 #include "lake/paimon/arrow_file.h"
 #include "lake/paimon/parquet_schema.h"
-#include "lake/paimon/pruning.h"
 
 namespace sluice::lake::paimon {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "io/file.h"
 #include "lake/paimon/columns.h"
+#include "lake/predicate.h"
 
 namespace sluice::lake::paimon {
 

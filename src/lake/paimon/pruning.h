@@ -1,31 +1,11 @@
 #pragma once
-#include <arrow/util/decimal.h>
-
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "lake/paimon/manifest_store.h"
 #include "lake/predicate.h"
 
 namespace sluice::lake::paimon {
-
-/// A value that has an order; nullopt elsewhere means "not known".
-using OrderedValue = std::variant<int64_t, arrow::Decimal128, std::string>;
-
-/// The scalar's value; nullopt for a null and for types whose order is not used.
-std::optional<OrderedValue> OrderedValueOf(const arrow::Scalar& scalar);
-
-/// What is known of a column's values in some rows.
-struct ColumnRange {
-  std::optional<OrderedValue> min, max;  ///< Inclusive bounds.
-  std::optional<int64_t> null_count;
-  int64_t row_count = 0;
-};
-
-/// False when no row of the range can meet the predicate.
-bool MayMatch(const Predicate& predicate, const ColumnRange& range);
 
 /// Tells by predicates which buckets, partitions and files of a table need not be read.
 ///
