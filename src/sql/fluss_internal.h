@@ -77,6 +77,17 @@ struct UnionPlanner {
                                                  client::OffsetType type) const;
 };
 
+/// The plan without the files that hold no row which meets all predicates.
+Result<lake::LakePlan> PruneLake(lake::LakeTable& table, const lake::LakePlan& whole,
+                                 const std::vector<Predicate>& predicates);
+/// The read without files, and buckets of the log, that hold no row which meets all predicates. The
+/// log of a bucket is read whole or not at all: a row that does not meet them may hide one of the
+/// lake that does.
+Result<std::shared_ptr<const UnionRead>> PruneUnion(std::shared_ptr<const UnionRead> whole,
+                                                    const std::vector<Predicate>& predicates);
+/// A line for EXPLAIN.
+std::string DescribeFiles(const lake::LakePlan& plan);
+
 /// `t`: lake and log as one.
 std::shared_ptr<TableView> MakeUnionView(std::shared_ptr<const UnionRead> read);
 /// `t$lake`; no plan = a lake table without a snapshot, so without rows.

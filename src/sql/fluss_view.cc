@@ -165,20 +165,6 @@ std::string PartitionName(const lake::LakeSplit& split) {
   return partition.Name();
 }
 
-std::string DescribeFiles(const lake::LakePlan& plan) {
-  size_t files = 0;
-  size_t merged = 0;
-  for (const lake::LakeSplit& split : plan.splits) {
-    files += split.files.size();
-    if (!split.raw) merged += split.files.size();
-  }
-  std::string line = "lake snapshot " + std::to_string(plan.snapshot.id) +
-                     ": files=" + std::to_string(files) +
-                     " of which merged=" + std::to_string(merged);
-  if (plan.files_skipped > 0) line += ", skipped=" + std::to_string(plan.files_skipped);
-  return line;
-}
-
 class UnionView : public TableView {
  public:
   explicit UnionView(std::shared_ptr<const UnionRead> read) : read_(std::move(read)) {
@@ -190,54 +176,22 @@ class UnionView : public TableView {
   Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
                                            std::vector<Predicate> predicates) override {
     const std::vector<std::string> names = NamesOf(columns_, columns);
-    ASSIGN_OR_RAISE(const auto read, Pruned(predicates));
+    ASSIGN_OR_RAISE(const auto read, PruneUnion(read_, predicates));
     return read->table.descriptor.has_primary_key() ? OpenKeyed(read, names)
                                                     : OpenAppend(read, names);
   }
 
   std::vector<std::string> Explain(const std::vector<int>&,
                                    const std::vector<Predicate>& predicates) const override {
-    const auto pruned = Pruned(predicates);
+    const auto pruned = PruneUnion(read_, predicates);
     const UnionRead& read = pruned.ok() ? **pruned : *read_;
     auto lines = DescribePlan(read.plan, read.table.descriptor.has_primary_key());
-    if (read.lake_plan) lines.push_back(DescribeFiles(*read.lake_plan));
+    if (read.lake_plan) lines.front() = DescribeFiles(*read.lake_plan);
     return lines;
   }
 
  private:
-  using ReadPtr = std::shared_ptr<const UnionRead>;
-
-  // What is left to read of lake and log when rows must meet the predicates. Log rows of a bucket
-  // are all read or none: one that does not meet them may still hide a row of the lake.
-  Result<ReadPtr> Pruned(const std::vector<Predicate>& predicates) const {
-    if (predicates.empty() || !read_->lake_plan) return read_;
-    auto pruned = std::make_shared<UnionRead>(*read_);
-    ASSIGN_OR_RAISE(pruned->lake_plan,
-                    read_->lake->Plan(read_->lake_plan->snapshot, {.predicates = predicates}));
-    ASSIGN_OR_RAISE(const bool alike, PlacedAlike());
-    if (!alike) return pruned;
-    pruned->plan.parts.clear();
-    for (const UnionPart& part : read_->plan.parts) {
-      std::vector<std::string> values;
-      if (!part.bucket.partition.empty())
-        values = read_->partitions.at(part.bucket.partition).values;
-      ASSIGN_OR_RAISE(const bool wanted,
-                      read_->lake->MayHold(values, part.bucket.bucket, predicates));
-      if (wanted) pruned->plan.parts.push_back(part);
-    }
-    return pruned;
-  }
-
-  // Whether a row has the same bucket in log and lake.
-  Result<bool> PlacedAlike() const {
-    const types::TableDescriptor& descriptor = read_->table.descriptor;
-    ASSIGN_OR_RAISE(const types::KeyPlan keys, types::PlanKeys(descriptor));
-    return keys.lake_format == "paimon" &&
-           (keys.bucket_keys.empty() ||
-            descriptor.bucket_count.value_or(1) == read_->lake->schema().bucket_count());
-  }
-
-  Result<std::unique_ptr<ScanSource>> OpenAppend(const ReadPtr& whole,
+  Result<std::unique_ptr<ScanSource>> OpenAppend(const std::shared_ptr<const UnionRead>& whole,
                                                  std::vector<std::string> names) {
     std::vector<PartSource::Opener> parts;
     if (whole->lake_plan) {
@@ -259,7 +213,7 @@ class UnionView : public TableView {
     return std::make_unique<PartSource>(std::move(parts));
   }
 
-  Result<std::unique_ptr<ScanSource>> OpenKeyed(const ReadPtr& whole,
+  Result<std::unique_ptr<ScanSource>> OpenKeyed(const std::shared_ptr<const UnionRead>& whole,
                                                 std::vector<std::string> names) {
     ASSIGN_OR_RAISE(const KeyOf key_of, KeyOf::Make(whole->table.descriptor.schema));
     std::vector<std::string> with_key = names;
@@ -348,10 +302,10 @@ class LakeView : public TableView {
   }
 
  private:
-  using PlanPtr = std::shared_ptr<const lake::LakePlan>;
-  Result<PlanPtr> Pruned(const std::vector<Predicate>& predicates) const {
+  Result<std::shared_ptr<const lake::LakePlan>> Pruned(
+      const std::vector<Predicate>& predicates) const {
     if (predicates.empty() || plan_ == nullptr) return plan_;
-    ASSIGN_OR_RAISE(auto plan, table_->Plan(plan_->snapshot, {.predicates = predicates}));
+    ASSIGN_OR_RAISE(auto plan, PruneLake(*table_, *plan_, predicates));
     return std::make_shared<const lake::LakePlan>(std::move(plan));
   }
 

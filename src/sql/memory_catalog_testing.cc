@@ -66,12 +66,13 @@ class MemoryView : public TableView {
   }
 
   Result<std::unique_ptr<ScanSource>> Open(std::vector<int> columns,
-                                           std::vector<Predicate>) override {
+                                           std::vector<Predicate> predicates) override {
+    const std::vector<MemoryRow> rows = Pruned(predicates);
     const auto schema = ArrowSchemaOf(columns_, columns);
     std::vector<std::shared_ptr<arrow::Array>> arrays;
     for (size_t i = 0; i < columns.size(); ++i) {
       ASSIGN_OR_RAISE(auto builder, arrow::MakeBuilder(schema->field(static_cast<int>(i))->type()));
-      for (const MemoryRow& row : rows_) {
+      for (const MemoryRow& row : rows) {
         const auto& value = row[static_cast<size_t>(columns[i])];
         RETURN_NOT_OK(value->is_valid ? builder->AppendScalar(*value) : builder->AppendNull());
       }
@@ -79,7 +80,7 @@ class MemoryView : public TableView {
       arrays.push_back(std::move(array));
     }
     return std::make_unique<OnePart>(
-        arrow::RecordBatch::Make(schema, static_cast<int64_t>(rows_.size()), std::move(arrays)));
+        arrow::RecordBatch::Make(schema, static_cast<int64_t>(rows.size()), std::move(arrays)));
   }
 
   std::vector<std::string> Explain(const std::vector<int>&,
@@ -89,6 +90,18 @@ class MemoryView : public TableView {
   }
 
  private:
+  // Skips all that a scan may skip: a predicate that says more than its query changes an answer.
+  std::vector<MemoryRow> Pruned(const std::vector<Predicate>& predicates) const {
+    std::vector<MemoryRow> rows;
+    std::ranges::copy_if(rows_, std::back_inserter(rows), [&](const MemoryRow& row) {
+      return std::ranges::all_of(predicates, [&](const Predicate& predicate) {
+        const auto column = std::ranges::find(columns_, predicate.column, &SourceColumn::name);
+        return lake::Meets(predicate, *row[static_cast<size_t>(column - columns_.begin())]);
+      });
+    });
+    return rows;
+  }
+
   std::vector<SourceColumn> columns_;
   std::vector<MemoryRow> rows_;
 };

@@ -11,12 +11,31 @@ namespace sluice::sql {
 
 namespace {
 
-// A conversion that the binder added keeps the value, so comparing before it gives the same answer;
-// but a real rounds, so that different values may become equal.
+// Whether a conversion that the binder added keeps every value, so that comparing before it gives
+// the same answer. Reals round, and so does a DECIMAL that has no room for the digits of both
+// sides.
+bool KeepsValues(const SqlType& from, const SqlType& to) {
+  if (from.is_integer() && to.is_integer()) return from.kind <= to.kind;
+  if (from.is_exact() && to.kind == SqlKind::kDecimal) {
+    const SqlType exact = AsDecimal(from);
+    return exact.scale <= to.scale && exact.precision - exact.scale <= to.precision - to.scale;
+  }
+  return from.is_timestamp() && from.kind == to.kind && from.precision <= to.precision;
+}
+
 const Bound& Peel(const Bound& expr) {
   const Bound* inner = &expr;
-  while (inner->name == "WIDEN" && !inner->type.is_approximate()) inner = inner->args[0].get();
+  while (inner->name == "WIDEN" && KeepsValues(inner->args[0]->type, inner->type))
+    inner = inner->args[0].get();
   return *inner;
+}
+
+// Text that is compared with a time becomes one: ScalarOf reads it as the engine does.
+const Bound& PeelLiteral(const Bound& expr) {
+  const Bound& inner = Peel(expr);
+  const bool read = inner.name == "WIDEN" && inner.args[0]->type.is_text() &&
+                    (inner.type.kind == SqlKind::kDate || inner.type.kind == SqlKind::kTimestamp);
+  return read ? *inner.args[0] : inner;
 }
 
 bool IsConstant(const Bound& expr) {
@@ -68,18 +87,29 @@ std::shared_ptr<arrow::Scalar> Decimal(const std::string& text, const types::Dat
   return std::make_shared<arrow::Decimal128Scalar>(*scaled, type.ToArrow());
 }
 
+int64_t NanosOfDigit(int32_t digits) {
+  int64_t nanos = 1;
+  for (; digits < 9; ++digits) nanos *= 10;
+  return nanos;
+}
+
 std::shared_ptr<arrow::Scalar> Timestamp(const std::string& text, const types::DataType& type) {
   const auto at = ParseTimestamp(text);
-  if (!at) return nullptr;
-  int64_t per_second = 1;
-  for (int32_t digits = type.precision() == 0 ? 0 : (type.precision() + 2) / 3 * 3; digits > 0;
-       --digits)
-    per_second *= 10;
-  const int64_t step = 1000000000 / per_second;
+  // The engine cuts text to the column's digits; a value with more is left to it.
+  if (!at || at->nanos % NanosOfDigit(type.precision()) != 0) return nullptr;
+  const int64_t unit_nanos = NanosOfDigit((type.precision() + 2) / 3 * 3);
   int64_t value = 0;
-  if (at->nanos % step != 0 || __builtin_mul_overflow(at->seconds, per_second, &value))
+  if (__builtin_mul_overflow(at->seconds, 1000000000 / unit_nanos, &value) ||
+      __builtin_add_overflow(value, at->nanos / unit_nanos, &value)) {
     return nullptr;
-  return std::make_shared<arrow::TimestampScalar>(value + at->nanos / step, type.ToArrow());
+  }
+  return std::make_shared<arrow::TimestampScalar>(value, type.ToArrow());
+}
+
+std::shared_ptr<arrow::Scalar> Date(const std::string& text) {
+  const auto days = ParseDate(text);
+  if (!days || DateText(*days) != text) return nullptr;
+  return std::make_shared<arrow::Date32Scalar>(static_cast<int32_t>(*days));
 }
 
 // The constant as a value of the column's type; null when it is none.
@@ -102,11 +132,8 @@ std::shared_ptr<arrow::Scalar> ScalarOf(const Bound& literal, const types::DataT
     case types::TypeKind::kBoolean:
       return kind == SqlKind::kBoolean ? std::make_shared<arrow::BooleanScalar>(text == "true")
                                        : nullptr;
-    case types::TypeKind::kDate: {
-      const auto days =
-          kind == SqlKind::kDate || literal.type.is_text() ? ParseDate(text) : std::nullopt;
-      return days ? std::make_shared<arrow::Date32Scalar>(static_cast<int32_t>(*days)) : nullptr;
-    }
+    case types::TypeKind::kDate:
+      return kind == SqlKind::kDate || literal.type.is_text() ? Date(text) : nullptr;
     case types::TypeKind::kTimestamp:
       return kind == SqlKind::kTimestamp || literal.type.is_text() ? Timestamp(text, type)
                                                                    : nullptr;
@@ -135,7 +162,7 @@ std::optional<Predicate> MakePredicate(const Bound& condition, const SourceColum
   if (!column_first) predicate.op = Mirrored(predicate.op);
   for (size_t i = 0; i < condition.args.size(); ++i) {
     if (i == (column_first ? 0u : 1u)) continue;
-    const Bound& literal = Peel(*condition.args[i]);
+    const Bound& literal = PeelLiteral(*condition.args[i]);
     if (!IsConstant(literal)) return std::nullopt;
     std::shared_ptr<arrow::Scalar> value = ScalarOf(literal, *column.type);
     if (value == nullptr) return std::nullopt;
