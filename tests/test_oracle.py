@@ -1,5 +1,6 @@
 """Random appends, upserts and deletes from several writers on several tables. At random moments the union read by SQL,
-the scan, the lookups and the lake at its recorded offsets each equal a replay of the acknowledged operations."""
+whole and under random conditions, the scan, the lookups and the lake at its recorded offsets each equal a replay of the
+acknowledged operations."""
 import os
 import random
 import time
@@ -9,6 +10,7 @@ import workload
 
 SEED = int(os.environ.get("SLUICE_TEST_SEED", "0")) or random.randrange(1, 1 << 30)
 MOMENTS = 12
+CONDITIONS = 6  # Per table and moment.
 BUCKETS = 3
 
 
@@ -51,6 +53,45 @@ def check_lake(server, client, path, table_id, schema, keyed):
     raise AssertionError(f"{path} changes too fast to be compared")
 
 
+class Condition:
+    """A random condition as SQL and as a function of a row. Ids and versions are looked for near those that occur, so
+    that some files, buckets and rows of the log meet it and others do not."""
+
+    def __init__(self, rng, columns, rows):
+        self.rng = rng
+        parts = [self._one(rng.choice(columns), rows) for _ in range(rng.choice((1, 1, 2)))]
+        self.sql = " AND ".join(sql for sql, _ in parts)
+        self.holds = lambda row: all(holds(row) for _, holds in parts)
+
+    def _one(self, column, rows):
+        known = [row[column] for row in rows if row[column] is not None] or [0 if column != "text" else "v"]
+        if column == "text" and self.rng.random() < 0.3:
+            null = self.rng.random() < 0.5
+            return (f"text IS {'' if null else 'NOT '}NULL", lambda row: (row["text"] is None) == null)
+        low, high = sorted(self.rng.choice(known) for _ in range(2))
+        if column != "text" and self.rng.random() < 0.2:
+            low -= 1
+        write = (lambda value: f"'{value}'") if column == "text" else str
+        some = [self.rng.choice(known) for _ in range(3)]
+        return self.rng.choice((
+            (f"{column} = {write(low)}", lambda row: row[column] == low),
+            (f"{column} IN ({', '.join(map(write, some))})", lambda row: row[column] in some),
+            (f"{column} BETWEEN {write(low)} AND {write(high)}",
+             lambda row: row[column] is not None and low <= row[column] <= high),
+            (f"{write(high)} <= {column}", lambda row: row[column] is not None and row[column] >= high),
+            (f"{column} < {write(low)}", lambda row: row[column] is not None and row[column] < low)))
+
+
+def check_conditions(server, rng, table, columns, rows):
+    """Random conditions on the union read give what filtering the replayed rows gives."""
+    for _ in range(CONDITIONS):
+        condition = Condition(rng, columns, rows)
+        answer = server.sql(f"SELECT {', '.join(columns)} FROM {table} WHERE {condition.sql}")
+        found = sorted(repr(tuple(None if v is None else str(v) for v in row)) for row in answer)
+        expected = [tuple(None if row[c] is None else str(row[c]) for c in columns) for row in rows if condition.holds(row)]
+        assert found == sorted(map(repr, expected)), f"{table} WHERE {condition.sql}"
+
+
 def test_every_view_equals_a_replay(server, client):
     print(f"SLUICE_TEST_SEED={SEED}")
     rng = random.Random(SEED)
@@ -84,11 +125,14 @@ def test_every_view_equals_a_replay(server, client):
             for path, (table_id, mine, check) in logs.items():
                 check.run(client, mine)
                 workload.check_log_by_sql(server, path.split(".")[1], check.all_rows())
+                check_conditions(server, rng, path.split(".")[1], ("id", "writer", "text"), check.all_rows())
                 lakes_compared += check_lake(server, client, path, table_id, workload.LOG_SCHEMA, keyed=False)
             for path, (table_id, mine) in keys.items():
                 state = workload.merged_state(mine)
                 workload.check_lookups(client, table_id, BUCKETS, mine)
                 workload.check_keys_by_sql(server, path.split(".")[1], state)
+                rows = [{"id": key, "version": version, "text": text} for key, (version, text) in state.items()]
+                check_conditions(server, rng, path.split(".")[1], ("id", "version", "text"), rows)
                 assert workload.fold_changelog(client, table_id, BUCKETS) == state
                 lakes_compared += check_lake(server, client, path, table_id, workload.KEY_SCHEMA, keyed=True)
         assert lakes_compared >= MOMENTS, f"only {lakes_compared} comparisons found a lake"
