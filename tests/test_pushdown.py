@@ -169,8 +169,8 @@ def test_conditions_change_no_answer(server):
             table.write(25)
             if table.key:
                 table.delete(3)
-            conditions = [table.condition() for _ in range(5)]
-            conditions.append(f"{table.condition()} AND {table.condition()}")
+            conditions = [table.condition() for _ in range(4)]
+            conditions += [f"{table.condition()} AND {table.condition()}", f"id = {rng.randrange(IDS)}", f"id > {IDS}"]
             union.run(table, "", conditions)
             lake.run(table, "$lake", conditions)
     for table in tables:
