@@ -163,13 +163,13 @@ def test_conditions_change_no_answer(server):
         for table in tables:
             table.wait_for_lake()
     checks = {table: (Checks(), Checks()) for table in tables}
-    for _ in range(6):
+    for _ in range(4):
         for table in tables:
             union, lake = checks[table]
             table.write(25)
             if table.key:
                 table.delete(3)
-            conditions = [table.condition() for _ in range(4)]
+            conditions = [table.condition() for _ in range(3)]
             conditions += [f"{table.condition()} AND {table.condition()}", f"id = {rng.randrange(IDS)}", f"id > {IDS}"]
             union.run(table, "", conditions)
             lake.run(table, "$lake", conditions)
