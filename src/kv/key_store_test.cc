@@ -100,6 +100,43 @@ TEST_P(KeyStoreTest, CursorKeepsWhatItSaw) {
   EXPECT_THAT(Walk(**store_->NewCursor(KeyStore::CursorUse::kWhole), "aa"), ElementsAre("c=2"));
 }
 
+// What a walk leaves behind for the next one is brought to the newest state.
+TEST_P(KeyStoreTest, CachedCursorsInTurnSeeWhatWasWrittenBetween) {
+  const auto cached = [&] { return Walk(**store_->NewCursor(KeyStore::CursorUse::kCached)); };
+  ASSERT_EQ(*store_->applied(), Applied{});
+  EXPECT_THAT(cached(), ElementsAre());
+  ASSERT_OK(Write({{"a", "1"}}, {1, 1}));
+  EXPECT_THAT(cached(), ElementsAre("a=1"));
+  EXPECT_THAT(cached(), ElementsAre("a=1"));
+  ASSERT_OK_AND_ASSIGN(const auto before, store_->NewCursor(KeyStore::CursorUse::kCached));
+  ASSERT_OK(Write({{"a", "2"}, {"b", "1"}}, {2, 2}));
+  EXPECT_THAT(Walk(*before), ElementsAre("a=1"));
+  EXPECT_THAT(cached(), ElementsAre("a=2", "b=1"));
+  ASSERT_OK(Write({{"a", std::nullopt}}, {3, 1}));
+  EXPECT_THAT(cached(), ElementsAre("b=1"));
+  store_.reset();  // `before` holds the database.
+  EXPECT_THAT(Walk(*before), ElementsAre("a=1"));
+}
+
+TEST_P(KeyStoreTest, MoreStoresThanKeptCursors) {
+  constexpr int kStores = 70;
+  std::vector<std::shared_ptr<KeyStore>> many;
+  for (int i = 0; i < kStores; ++i) {
+    const std::string folder = io::JoinPath(dir_.path(), "many-" + std::to_string(i));
+    ASSERT_OK_AND_ASSIGN(auto store, stores_->Open(folder));
+    const std::string value = std::to_string(i);
+    const std::vector<KeyStore::Change> changes{{"a", value}};
+    ASSERT_OK(store->Write(changes, {1, 1}));
+    many.push_back(std::move(store));
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kStores; ++i) {
+      EXPECT_THAT(Walk(**many[i]->NewCursor(KeyStore::CursorUse::kCached)),
+                  ElementsAre("a=" + std::to_string(i)));
+    }
+  }
+}
+
 TEST_P(KeyStoreTest, WhatWasJustWrittenIsReadWithoutWaiting) {
   ASSERT_OK(Write({{"a", "1"}, {"b", "2"}}, {2, 2}));
   const std::vector<std::string_view> keys{"b", "x", "a"};
