@@ -203,14 +203,35 @@ Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(
   return std::vector<std::optional<std::string>>(values.list.begin(), values.list.end());
 }
 
-Result<std::optional<std::vector<std::vector<std::string>>>> KvTablet::ReadCached(
-    const KeyRanges& ranges) const {
+// What is visible now over what of the store is in memory. Lives until the next change.
+Result<MergeCursor> KvTablet::CachedCursor() const {
   std::vector<const Layer*> layers{&write_back_->active()};
   const auto& frozen = write_back_->frozen();
   for (auto layer = frozen.rbegin(); layer != frozen.rend(); ++layer)
     layers.push_back(&(*layer)->layer);
   ASSIGN_OR_RAISE(auto store_cursor, store_->NewCursor(KeyStore::CursorUse::kCached));
-  MergeCursor cursor(std::move(layers), std::move(store_cursor));
+  return MergeCursor(std::move(layers), std::move(store_cursor));
+}
+
+Result<std::optional<std::string>> KvTablet::FirstCached(size_t limit) const {
+  ASSIGN_OR_RAISE(MergeCursor cursor, CachedCursor());
+  ByteBound bound(kReadBytesMax);
+  wire::ValueBatchBuilder batch;
+  size_t left = limit;
+  if (left > 0) cursor.Seek("");
+  for (; left > 0 && cursor.valid(); --left) {
+    RETURN_NOT_OK(bound.Take(cursor.value().size()));
+    batch.Add(cursor.value());
+    if (left > 1) cursor.Next();
+  }
+  RETURN_NOT_OK(cursor.status());
+  if (cursor.missed()) return std::nullopt;
+  return batch.Finish();
+}
+
+Result<std::optional<std::vector<std::vector<std::string>>>> KvTablet::ReadCached(
+    const KeyRanges& ranges) const {
+  ASSIGN_OR_RAISE(MergeCursor cursor, CachedCursor());
   ByteBound bound(ranges.bytes_max);
   std::vector<std::vector<std::string>> lists;
   for (const std::string& prefix : ranges.prefixes) {

@@ -149,8 +149,10 @@ class KvTablet {
   /// have to be read. Errors: kRecordTooLarge.
   Result<std::optional<std::vector<std::vector<std::string>>>> ReadCached(
       const KeyRanges& ranges) const;
-  /// The same as work for a read pool, which shows the keys as they are now. The store should be
-  /// open (Warm of no keys).
+  /// The first `limit` values of all keys as a value batch; nullopt and errors as above.
+  Result<std::optional<std::string>> FirstCached(size_t limit) const;
+  /// The same as ReadCached as work for a read pool, which shows the keys as they are now. The
+  /// store should be open (Warm of no keys).
   Result<std::function<Result<std::vector<std::vector<std::string>>>()>> ReadLater(
       KeyRanges ranges) const;
   /// Errors: kTooManyScanners while the flusher has too much left to move.
@@ -187,6 +189,7 @@ class KvTablet {
   using Find = Found (WriteBack::*)(std::string_view) const;
   Result<Values> Read(std::span<const std::string_view> keys, Find find, Reads reads,
                       size_t bytes_max) const;
+  Result<MergeCursor> CachedCursor() const;
   Status RefuseWhenFull() const;
   void MaybeStartFlush();
   void FreezeAll();

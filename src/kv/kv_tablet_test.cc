@@ -319,6 +319,10 @@ TEST_F(KvTabletTest, LimitScanAndPrefixLookupFollowKeyOrder) {
   const auto all = read({{""}, 1000}).front();
   EXPECT_EQ(all.size(), 20u);
   EXPECT_EQ(std::vector(all.begin(), all.begin() + 4), some);
+  for (const size_t limit : {size_t{0}, size_t{4}, size_t{1000}}) {
+    const auto values = read({{""}, limit}).front();
+    EXPECT_EQ(bucket.tablet().FirstCached(limit).ValueOrDie(), wire::BuildValueBatch(values));
+  }
   const std::string whole = bucket.Key(5), none = bucket.Key(3);
   const std::string common =
       bucket.Key(0).substr(0, 8);  // Row kind and null bits: the same for all.

@@ -10,8 +10,9 @@ MergeCursor::MergeCursor(std::vector<const Layer*> layers, std::unique_ptr<KeySt
 }
 
 void MergeCursor::Seek(std::string_view key) {
-  for (Source& source : sources_) source.at = source.layer->versions().lower_bound(key);
+  for (Source& source : sources_) source.at = source.layer->versions().LowerBound(key);
   store_->Seek(key);
+  LookAtStore();
   Settle();
 }
 
@@ -21,16 +22,27 @@ void MergeCursor::Next() {
   Settle();
 }
 
+// Its status says something only where it shows no key.
+void MergeCursor::LookAtStore() {
+  store_valid_ = store_->valid();
+  store_failed_ = !store_valid_ && !store_->status().ok();
+}
+
+void MergeCursor::StepStore() {
+  store_->Next();
+  LookAtStore();
+}
+
 void MergeCursor::Settle() {
   valid_ = false;
-  while (store_->status().ok()) {
+  while (!store_failed_) {
     // The first source that shows the smallest key is the newest that knows it.
     const Source* newest = nullptr;
     for (const Source& source : sources_) {
-      if (!source.done() && (newest == nullptr || source.at->first < newest->at->first))
+      if (!source.done() && (newest == nullptr || source.at->key < newest->at->key))
         newest = &source;
     }
-    in_store_alone_ = store_->valid() && (newest == nullptr || store_->key() < newest->at->first);
+    in_store_alone_ = store_valid_ && (newest == nullptr || store_->key() < newest->at->key);
     if (in_store_alone_) {
       key_ = store_->key();
       value_ = store_->value();
@@ -38,9 +50,9 @@ void MergeCursor::Settle() {
       return;
     }
     if (newest == nullptr) return;
-    key_ = newest->at->first;
-    if (newest->at->second.has_value()) {
-      value_ = *newest->at->second;
+    key_ = newest->at->key;
+    if (newest->at->version.has_value()) {
+      value_ = *newest->at->version;
       valid_ = true;
       return;
     }
@@ -49,11 +61,11 @@ void MergeCursor::Settle() {
 }
 
 void MergeCursor::Step() {
-  if (in_store_alone_) return store_->Next();
+  if (in_store_alone_) return StepStore();
   for (Source& source : sources_) {
-    if (!source.done() && source.at->first == key_) ++source.at;
+    if (!source.done() && source.at->key == key_) ++source.at;
   }
-  if (store_->valid() && store_->key() == key_) store_->Next();
+  if (store_valid_ && store_->key() == key_) StepStore();
 }
 
 }  // namespace sluice::kv

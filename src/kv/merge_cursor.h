@@ -32,16 +32,20 @@ class MergeCursor {
  private:
   struct Source {
     const Layer* layer;
-    Layer::Map::const_iterator at;
+    OrderedEntries::Iterator at;
     bool done() const { return at == layer->versions().end(); }
   };
   // Find the smallest key of all sources; step over it where it is removed.
   void Settle();
   // Step over the current key wherever it stands.
   void Step();
+  void StepStore();
+  void LookAtStore();
 
   std::vector<Source> sources_;  // Newest first.
   std::unique_ptr<KeyStore::Cursor> store_;
+  bool store_valid_ = false;
+  bool store_failed_ = false;
   bool valid_ = false;
   bool in_store_alone_ = false;  // No layer knows the current key.
   std::string_view key_;         // Of a layer, or the store's where only the store has it.

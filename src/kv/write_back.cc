@@ -9,8 +9,7 @@
 namespace sluice::kv {
 namespace {
 
-// Map node, two strings, place in the index, allocator headers: what an entry costs beside its
-// bytes.
+// Two strings, places in both orders, allocator headers: what an entry costs beside its bytes.
 constexpr size_t kEntryOverheadBytes = 176;
 constexpr size_t kFirstPlaces = 16;
 // A value that shrank gives its memory back when it would keep more than this, and twice its size.
@@ -36,11 +35,11 @@ Found FoundIn(const Version& version) {
 
 }  // namespace
 
-Layer::Map::value_type* Layer::EntryOf(std::string_view key, size_t hash) const {
+Entry* Layer::EntryOf(std::string_view key, size_t hash) const {
   if (index_.empty()) return nullptr;
   const size_t mask = index_.size() - 1;
   for (size_t at = hash & mask; index_[at].entry != nullptr; at = (at + 1) & mask) {
-    if (index_[at].hash == hash && index_[at].entry->first == key) return index_[at].entry;
+    if (index_[at].hash == hash && index_[at].entry->key == key) return index_[at].entry;
   }
   return nullptr;
 }
@@ -64,19 +63,18 @@ void Layer::AddToIndex(Place place) {
 
 Found Layer::Find(std::string_view key) const {
   const auto* entry = EntryOf(key, std::hash<std::string_view>()(key));
-  return entry == nullptr ? Found{} : FoundIn(entry->second);
+  return entry == nullptr ? Found{} : FoundIn(entry->version);
 }
 
 void Layer::Put(std::string_view key, std::optional<std::string_view> value) {
   size_bytes_ += value.has_value() ? value->size() : 0;
   const size_t hash = std::hash<std::string_view>()(key);
   if (auto* entry = EntryOf(key, hash)) {
-    size_bytes_ -= ValueBytes(entry->second);
-    return Overwrite(&entry->second, value);
+    size_bytes_ -= ValueBytes(entry->version);
+    return Overwrite(&entry->version, value);
   }
   size_bytes_ += key.size() + kEntryOverheadBytes;
-  const auto added = versions_.emplace(key, Version(value)).first;
-  AddToIndex({hash, &*added});
+  AddToIndex({hash, versions_.Add(key, value)});
 }
 
 size_t WriteBack::Staged::size_bytes() const {
@@ -109,13 +107,13 @@ Found WriteBack::FindVisible(std::string_view key) const {
 
 Layer WriteBack::VisibleIn(std::string_view prefix, size_t limit) const {
   struct Source {
-    Layer::Map::const_iterator at;
-    Layer::Map::const_iterator end;
-    bool done(std::string_view within) const { return at == end || !at->first.starts_with(within); }
+    OrderedEntries::Iterator at;
+    OrderedEntries::Iterator end;
+    bool done(std::string_view within) const { return at == end || !at->key.starts_with(within); }
   };
   std::vector<Source> sources;  // Newest first.
   const auto add = [&](const Layer& layer) {
-    sources.push_back({layer.versions().lower_bound(prefix), layer.versions().end()});
+    sources.push_back({layer.versions().LowerBound(prefix), layer.versions().end()});
   };
   add(active_);
   for (auto frozen = frozen_.rbegin(); frozen != frozen_.rend(); ++frozen) add((*frozen)->layer);
@@ -124,14 +122,14 @@ Layer WriteBack::VisibleIn(std::string_view prefix, size_t limit) const {
     Source* next = nullptr;
     for (Source& source : sources) {
       if (source.done(prefix)) continue;
-      if (next == nullptr || source.at->first < next->at->first) next = &source;
+      if (next == nullptr || source.at->key < next->at->key) next = &source;
     }
     if (next == nullptr) break;
     const auto& [key, version] = *next->at;
     found.Put(key, version);
     live += version.has_value() ? 1 : 0;
     for (Source& source : sources) {
-      if (&source != next && !source.done(prefix) && source.at->first == key) ++source.at;
+      if (&source != next && !source.done(prefix) && source.at->key == key) ++source.at;
     }
     ++next->at;
   }

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,11 +10,9 @@
 
 #include "kv/arena.h"
 #include "kv/key_store.h"
+#include "kv/ordered_entries.h"
 
 namespace sluice::kv {
-
-/// A value of a key, or nullopt: the key was removed.
-using Version = std::optional<std::string>;
 
 /// What a place knows of a key. Views.
 struct Found {
@@ -34,26 +31,24 @@ struct Changes {
 /// costs two cache misses, not one per level of the order.
 class Layer {
  public:
-  using Map = std::map<std::string, Version, std::less<>>;
-
   Found Find(std::string_view key) const;
   /// A known key's value is written over where it stands.
   void Put(std::string_view key, std::optional<std::string_view> value);
 
-  const Map& versions() const { return versions_; }
+  const OrderedEntries& versions() const { return versions_; }
   bool empty() const { return versions_.empty(); }
   size_t size_bytes() const { return size_bytes_; }
 
  private:
-  // Open addressing over the entries of the map, which stay where they are and are never removed.
+  // Open addressing over the entries, which stay where they are and are never removed.
   struct Place {
     size_t hash = 0;
-    Map::value_type* entry = nullptr;
+    Entry* entry = nullptr;
   };
-  Map::value_type* EntryOf(std::string_view key, size_t hash) const;
+  Entry* EntryOf(std::string_view key, size_t hash) const;
   void AddToIndex(Place place);
 
-  Map versions_;
+  OrderedEntries versions_;
   std::vector<Place> index_;  // A power of two, at most half of it taken.
   size_t size_bytes_ = 0;
 };

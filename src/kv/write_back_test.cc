@@ -18,7 +18,7 @@ TEST(LayerTest, FindsEveryKeyOfManyAndKeepsThemInOrder) {
   }
   EXPECT_FALSE(layer.Find("5000").known);
   EXPECT_FALSE(layer.Find("").known);
-  EXPECT_EQ(layer.versions().begin()->first, "0");
+  EXPECT_EQ(layer.versions().begin()->key, "0");
 }
 
 TEST(LayerTest, HotKeyIsWrittenOverAndCountedOnce) {
@@ -28,7 +28,7 @@ TEST(LayerTest, HotKeyIsWrittenOverAndCountedOnce) {
   layer.Put("a", "small");
   EXPECT_EQ(layer.versions().size(), 1u);
   EXPECT_EQ(layer.size_bytes(), large - 995);
-  EXPECT_LT(layer.versions().begin()->second->capacity(), 1000u);  // It gave its memory back.
+  EXPECT_LT(layer.versions().begin()->version->capacity(), 1000u);  // It gave its memory back.
   layer.Put("a", std::nullopt);
   EXPECT_TRUE(layer.Find("a").known);
   EXPECT_EQ(layer.Find("a").value, std::nullopt);

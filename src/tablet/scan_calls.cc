@@ -36,6 +36,11 @@ io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard
     CO_ASSIGN_OR_RETURN(auto records, LastRows(*replica, limit));
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
+  CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
+  CO_ASSIGN_OR_RETURN(auto cached, tablet->FirstCached(static_cast<size_t>(limit)));
+  if (cached.has_value()) {
+    co_return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(std::move(*cached)));
+  }
   kv::KeyRanges ranges{{""}, static_cast<size_t>(limit)};
   CO_ASSIGN_OR_RETURN(const auto values, co_await ReadRanges(core, shard, id, std::move(ranges)));
   co_return wire::BuildLimitScanResponse(/*is_log_table=*/false,
