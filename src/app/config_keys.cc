@@ -86,7 +86,7 @@ constexpr ConfigKey kKeys[] = {
      "3650d"},
     {"kv.scanner.max-per-bucket", kInt, "8", kUsed, "Open scans of a bucket", "1", "1000000"},
     {"kv.scanner.max-per-server", kInt, "200", kUsed, "Open scans of a server", "1", "1000000"},
-    {"kv.write-back.bytes-max", kSize, "16mb", kOwn,
+    {"kv.write-back.bytes-max", kSize, "64mb", kOwn,
      "Keys of one bucket in memory before they go to RocksDB", "64kb", "1tb"},
     // Lake
     {"datalake.format", kString, "paimon", kUsed,

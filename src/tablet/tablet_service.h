@@ -43,7 +43,7 @@ struct TabletOptions {
 
   log::LogOptions log;                          ///< `files` is ours to fill.
   size_t open_files_max = 512;                  ///< Log files that stay open, per shard.
-  size_t write_back_bytes_max = 16 << 20;       ///< Keys in memory, per bucket.
+  size_t write_back_bytes_max = 64 << 20;       ///< Keys in memory, per bucket.
   uint64_t write_back_share_bytes = 256 << 20;  ///< The same, all buckets together.
   /// What a restart after a kill may have to check of logs, and to replay into keys, all buckets
   /// together; what it had to, beyond `save_soon_bytes_min`, is saved as soon as the bucket is up.
