@@ -232,7 +232,8 @@ void Replica::Retain() {
 
 io::Task<bool> Replica::Checkpoint(std::shared_ptr<Replica> self) {
   if (self->role_ == Role::kClosed || self->checkpointing_) co_return true;
-  if (self->log_->recovery_point() == self->log_->end_offset()) co_return true;
+  if (self->log_->recovery_point() == self->log_->end_offset() && self->log_->unsaved_bytes() == 0)
+    co_return true;
   const auto flush = self->log_->BeginFlush(log::Log::FlushKind::kCheckpoint);
   LogIfError(flush.status(), "checkpoint of " + self->id().ToString());
   if (!flush.ok()) co_return false;

@@ -53,11 +53,14 @@ io::Task<void> Saver::Run(Saver* saver) {
   saver->running_ = false;
 }
 
+// False as well when nothing has changed: at once the same bucket would be next again.
 io::Task<bool> Saver::Save(Job job) {
   bool saved = true;
+  const Unsaved before = job.replica->unsaved();
   if (job.log) saved = co_await Replica::Checkpoint(job.replica);
   if (job.keys) saved = co_await Replica::MoveKeys(job.replica) && saved;
-  co_return saved;
+  const bool stuck = job.replica->unsaved() == before && before != Unsaved{};
+  co_return saved && !stuck;
 }
 
 Saver::Job Saver::Next() {

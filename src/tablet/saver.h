@@ -20,6 +20,7 @@ struct Unsaved {
   uint64_t replay_bytes =
       0;                   ///< Of its changelog that the key store lacks: a restart replays them.
   uint64_t key_bytes = 0;  ///< Memory of its write-back table.
+  bool operator==(const Unsaved&) const = default;
 };
 
 /// Keeps bounded what the buckets of one shard have not saved, so that a restart after a kill reads
