@@ -36,7 +36,7 @@ std::vector<Ddl::ConfigChange> ConfigsOf(
 template <typename Message>
 Reply ReplyWith(const Result<Message>& message) {
   if (!message.ok()) return message.status();
-  return io::Payload(wire::Serialize(*message));
+  return wire::SerializeReply(*message);
 }
 
 // Calls whose reply has no fields.

@@ -69,7 +69,7 @@ Result<io::Payload> Dispatcher::ApiVersions(const io::Call& call) const {
     entry->set_max_version(api.max_version);
   }
   response.set_server_type(static_cast<int32_t>(options_.role));
-  return io::Payload(wire::Serialize(response));
+  return wire::SerializeReply(response);
 }
 
 // All listeners are PLAINTEXT so far: agreeing on that protocol succeeds with an empty answer.
@@ -80,7 +80,7 @@ Result<io::Payload> Dispatcher::Authenticate(const io::Call& call) {
                  "listener speaks another protocol asked=", request.protocol(),
                  " spoken=PLAINTEXT");
   }
-  return io::Payload(wire::Serialize(wire::AuthenticateResponse()));
+  return wire::SerializeReply(wire::AuthenticateResponse());
 }
 
 }  // namespace sluice::server

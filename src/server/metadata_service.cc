@@ -143,7 +143,7 @@ template <typename Request, typename Answer>
 Result<io::Payload> Reply(const io::Call& call, Answer answer) {
   ASSIGN_OR_RAISE(const Request request, wire::ParseMessage<Request>(call.body));
   ASSIGN_OR_RAISE(const auto response, answer(request));
-  return io::Payload(wire::Serialize(response));
+  return wire::SerializeReply(response);
 }
 
 }  // namespace

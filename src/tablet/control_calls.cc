@@ -45,7 +45,7 @@ Reply InitWriter(TabletCorePtr core, io::Loop& loop, io::Call call) {
   wire::InitWriterResponse response;
   CO_ASSIGN_OR_RETURN(const int64_t writer_id, co_await core->options().new_writer_id(loop));
   response.set_writer_id(writer_id);
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 Reply NotifyLeaderAndIsr(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -68,7 +68,7 @@ Reply NotifyLeaderAndIsr(TabletCorePtr core, io::Loop& loop, io::Call call) {
     *bucket->mutable_table_bucket() = buckets[i].table_bucket();
     wire::SetError(bucket, parts[i]);
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -91,7 +91,7 @@ Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call) {
     *bucket->mutable_table_bucket() = buckets[i].table_bucket();
     wire::SetError(bucket, parts[i]);
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 Reply UpdateMetadata(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -111,7 +111,7 @@ Reply UpdateMetadata(TabletCorePtr core, io::Loop& loop, io::Call call) {
     });
   }
   co_await gather.Take();
-  co_return io::Payload(wire::Serialize(wire::UpdateMetadataResponse()));
+  co_return wire::SerializeReply(wire::UpdateMetadataResponse());
 }
 
 Reply NotifyLakeTableOffset(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -132,7 +132,7 @@ Reply NotifyLakeTableOffset(TabletCorePtr core, io::Loop& loop, io::Call call) {
     });
   }
   co_await gather.Take();
-  co_return io::Payload(wire::Serialize(wire::NotifyLakeTableOffsetResponse()));
+  co_return wire::SerializeReply(wire::NotifyLakeTableOffsetResponse());
 }
 
 }  // namespace sluice::tablet

@@ -31,7 +31,7 @@ Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
     wire::SetError(bucket, core->Told(id, offsets[i].status()));
     if (offsets[i].ok()) bucket->set_offset(*offsets[i]);
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 }  // namespace sluice::tablet

@@ -84,7 +84,7 @@ Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
     wire::SetError(bucket, core->Told(request->ids[i], parts[i].error));
     if (parts[i].error.ok()) bucket->set_base_offset(parts[i].base_offset);
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 }  // namespace sluice::tablet

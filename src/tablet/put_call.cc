@@ -85,7 +85,7 @@ Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
                    call.api_version >= kKnowsBackpressure);
     if (parts[i].ok()) bucket->set_log_end_offset(*parts[i]);
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 }  // namespace sluice::tablet

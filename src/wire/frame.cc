@@ -68,6 +68,8 @@ Result<RequestHeader> ParseRequestHeader(std::string_view frame_after_length) {
 
 io::Payload EncodeResponse(int32_t request_id, io::Payload body) {
   const uint64_t body_bytes = body.size_bytes();
+  if (body_bytes > INT32_MAX - kResponseHeaderBytes)
+    return io::Payload(EncodeErrorResponse(request_id, internal::ReplyTooLarge(body_bytes)));
   body.Prepend(ResponseHead(kSuccess, request_id, body_bytes));
   return body;
 }
@@ -126,6 +128,10 @@ Status UnreadableMessage(std::string_view name, size_t size_bytes, bool well_for
       ErrorCode::kCorruptMessage,
       well_formed ? "message lacks a required field message=" : "message is not protobuf message=",
       name, " size_bytes=", size_bytes);
+}
+
+Status ReplyTooLarge(uint64_t size_bytes) {
+  return Error(ErrorCode::kRecordTooLarge, "reply is too large size_bytes=", size_bytes);
 }
 
 }  // namespace internal

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "io/payload.h"
 
@@ -28,7 +29,8 @@ std::string EncodeRequest(RequestHeader header, std::string_view body);
 /// Errors: kCorruptMessage when the frame is shorter than a header.
 Result<RequestHeader> ParseRequestHeader(std::string_view frame_after_length);
 
-/// A whole success frame; body parts stay as they are (file ranges too).
+/// A whole success frame; body parts stay as they are (file ranges too). A body that no frame holds
+/// becomes an error frame (kRecordTooLarge).
 io::Payload EncodeResponse(int32_t request_id, io::Payload body);
 /// A whole error frame of one request (kind 1).
 std::string EncodeErrorResponse(int32_t request_id, const Status& error);
@@ -71,7 +73,8 @@ Status ErrorOf(const Entry& entry) {
 
 namespace internal {
 Status UnreadableMessage(std::string_view name, size_t size_bytes, bool well_formed);
-}
+Status ReplyTooLarge(uint64_t size_bytes);
+}  // namespace internal
 
 /// Parse a protobuf message.
 /// Errors: kCorruptMessage, naming the message, when the bytes are none or a required field is
@@ -88,12 +91,19 @@ Result<M> ParseMessage(std::string_view body) {
   return message;
 }
 
-/// Bytes of a message whose required fields are set.
+/// Bytes of a message of ours, which has its required fields and a bounded size.
 template <typename M>
 std::string Serialize(const M& message) {
   std::string out;
-  message.SerializeToString(&out);
+  CHECK(message.SerializeToString(&out));
   return out;
+}
+
+/// Bytes of a reply. Errors: kRecordTooLarge when it holds more than a message can.
+template <typename M>
+Result<io::Payload> SerializeReply(const M& message) {
+  if (message.ByteSizeLong() > INT32_MAX) return internal::ReplyTooLarge(message.ByteSizeLong());
+  return io::Payload(Serialize(message));
 }
 
 }  // namespace sluice::wire

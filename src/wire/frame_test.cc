@@ -47,6 +47,17 @@ TEST(FrameTest, ResponseWithoutBodyHasOnlyItsHead) {
             "00000000");
 }
 
+// Its length is 32 bits.
+TEST(FrameTest, ABodyThatNoFrameHoldsIsAnError) {
+  io::Payload body;
+  for (int i = 0; i < 3; ++i)
+    body.Add(io::Payload::FileRange{.file = nullptr, .position_bytes = 0, .size_bytes = 1 << 30});
+  ASSERT_OK_AND_ASSIGN(const auto frame, EncodeResponse(9, std::move(body)).Flatten());
+  ASSERT_OK_AND_ASSIGN(const auto response, ParseResponse(AfterLength(frame)));
+  EXPECT_EQ(response.request_id, 9);
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, response.body);
+}
+
 TEST(FrameTest, ErrorFrameCarriesCodeAndText) {
   const std::string frame =
       EncodeErrorResponse(3, Error(ErrorCode::kTableNotExist, "no table path=", "a.b"));
