@@ -292,5 +292,27 @@ TEST_F(FullDiskTest, WaitsForItsReadersBeforeItOpensAgain) {
   EXPECT_OK(store->Write(changes, {2, 1}));
 }
 
+// The mark of a clean close that came back would hide what the store has moved to since.
+TEST(RocksKeyStoreTest, APowerLossDoesNotBringTheCloseMarkBack) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const TempDir dir;
+    const std::string folder = io::JoinPath(dir.path(), "kv-0");
+    ASSERT_OK(io::LocalFileSystem().MakeFolders(folder));  // RocksDB's own files are real.
+    io::SimClock clock;
+    io::SimFileSystem files(clock);
+    const auto stores = MakeRocksStores(files, RocksOptions{});
+    for (int64_t offset : {1, 2}) {
+      const auto store = stores->Open(folder).ValueOrDie();
+      const std::vector<KeyStore::Change> changes{{"a", "1"}};
+      ASSERT_OK(store->Write(changes, {offset, 1}));
+      if (offset == 1) ASSERT_OK(store->Close());
+    }
+    io::SeededRandom random(seed);
+    files.Crash(random);
+    ASSERT_OK(files.MakeFolders(io::JoinPath(folder, "db")));  // As it is on the real disk.
+    EXPECT_EQ(*stores->Open(folder).ValueOrDie()->applied(), (Applied{2, 1})) << seed;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::kv

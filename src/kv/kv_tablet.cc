@@ -213,9 +213,9 @@ Result<MergeCursor> KvTablet::CachedCursor() const {
   return MergeCursor(std::move(layers), std::move(store_cursor));
 }
 
-Result<std::optional<std::string>> KvTablet::FirstCached(size_t limit) const {
+Result<std::optional<std::string>> KvTablet::FirstCached(size_t limit, size_t bytes_max) const {
   ASSIGN_OR_RAISE(MergeCursor cursor, CachedCursor());
-  ByteBound bound(kReadBytesMax);
+  ByteBound bound(bytes_max);
   wire::ValueBatchBuilder batch;
   size_t left = limit;
   if (left > 0) cursor.Seek("");

@@ -150,7 +150,8 @@ class KvTablet {
   Result<std::optional<std::vector<std::vector<std::string>>>> ReadCached(
       const KeyRanges& ranges) const;
   /// The first `limit` values of all keys as a value batch; nullopt and errors as above.
-  Result<std::optional<std::string>> FirstCached(size_t limit) const;
+  Result<std::optional<std::string>> FirstCached(size_t limit,
+                                                 size_t bytes_max = kReadBytesMax) const;
   /// The same as ReadCached as work for a read pool, which shows the keys as they are now. The
   /// store should be open (Warm of no keys).
   Result<std::function<Result<std::vector<std::vector<std::string>>>()>> ReadLater(

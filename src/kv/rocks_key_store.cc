@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "io/crash_point.h"
 #include "kv/key_store.h"
 #include "kv/open_db_internal.h"
 #include "rocks/full_disk.h"
@@ -221,9 +222,12 @@ class RocksKeyStore : public KeyStore {
       return db;
     }
     ASSIGN_OR_RAISE(auto db, std::move(opened));
-    // From the first write on the mark would be behind the store.
+    // From the first write on the mark would be behind the store. Synced also when it is gone: a
+    // power loss could bring back what another process removed.
     ASSIGN_OR_RAISE(const bool marked, files_.Exists(ClosedFile()));
     if (marked) RETURN_NOT_OK(files_.Remove(ClosedFile()));
+    CRASH_POINT("kv.mark-removed");
+    RETURN_NOT_OK(files_.SyncFolder(folder_));
     SetCurrent({.db = db});
     return db;
   }

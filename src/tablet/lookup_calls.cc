@@ -1,4 +1,6 @@
 // Reads of keys that answer at once: LOOKUP, PREFIX_LOOKUP, and row counts.
+#include <algorithm>
+
 #include "tablet/calls.h"
 #include "wire/frame.h"
 #include "wire/proto/kv.pb.h"
@@ -16,6 +18,12 @@ Keys KeysOf(const Bucket& bucket) {
 using Found = Result<std::vector<std::optional<std::string>>>;
 using FoundLists = Result<std::vector<std::vector<std::string>>>;
 
+// Values that each entry of a request may answer, so that the whole reply fits a message.
+size_t BytesPerBucket(int buckets) {
+  constexpr size_t kReplyBytesMax = 1 << 30;
+  return std::min(kv::kReadBytesMax, kReplyBytesMax / static_cast<size_t>(std::max(buckets, 1)));
+}
+
 Result<kv::KvTablet*> KeysOn(BucketShard& shard, const types::BucketId& id) {
   ASSIGN_OR_RAISE(const auto replica, shard.Find(id));
   return replica->Keys();
@@ -27,8 +35,9 @@ io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId 
                         std::shared_ptr<const wire::LookupRequest> request, size_t slot,
                         Gather<Found> gather) {
   const Keys keys = KeysOf(request->buckets_req(static_cast<int>(slot)));
+  const size_t bytes_max = BytesPerBucket(request->buckets_req_size());
   auto tablet = KeysOn(*shard, id);
-  Found found = tablet.ok() ? (*tablet)->Lookup(keys, kv::KvTablet::Reads::kCachedOnly)
+  Found found = tablet.ok() ? (*tablet)->Lookup(keys, kv::KvTablet::Reads::kCachedOnly, bytes_max)
                             : Found(tablet.status());
   if (found.status().IsCancelled()) {
     const Replica::Reading reading(*shard->Find(id));
@@ -36,7 +45,8 @@ io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId 
     const Status warmed = co_await core->options().read_pool->Run(shard->loop(), std::move(warm));
     tablet = KeysOn(*shard, id);  // It may have gone meanwhile.
     if (!warmed.ok()) tablet = warmed;
-    found = tablet.ok() ? (*tablet)->Lookup(keys) : Found(tablet.status());
+    found = tablet.ok() ? (*tablet)->Lookup(keys, kv::KvTablet::Reads::kMayWait, bytes_max)
+                        : Found(tablet.status());
   }
   gather.Set(slot, std::move(found));
 }
@@ -46,6 +56,7 @@ io::Task<void> PrefixLookupOn(TabletCorePtr core, BucketShard* shard, types::Buc
                               Gather<FoundLists> gather) {
   const auto& bucket = request->buckets_req(static_cast<int>(slot));
   kv::KeyRanges ranges{{bucket.keys().begin(), bucket.keys().end()}};
+  ranges.bytes_max = BytesPerBucket(request->buckets_req_size());
   gather.Set(slot, co_await ReadRanges(core, shard, id, std::move(ranges)));
 }
 
@@ -82,7 +93,7 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
       if (value) out->set_values(std::move(*value));
     }
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -113,7 +124,7 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
       for (auto& value : values) list->add_values(std::move(value));
     }
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -138,7 +149,7 @@ Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
     wire::SetError(bucket, core->Told(id, counts[i].status()));
     if (counts[i].ok()) bucket->set_row_count(*counts[i]);
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 }  // namespace sluice::tablet

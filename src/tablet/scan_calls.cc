@@ -37,11 +37,12 @@ io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
   CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
-  CO_ASSIGN_OR_RETURN(auto cached, tablet->FirstCached(static_cast<size_t>(limit)));
+  CO_ASSIGN_OR_RETURN(auto cached,
+                      tablet->FirstCached(static_cast<size_t>(limit), kLimitScanBytesMax));
   if (cached.has_value()) {
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(std::move(*cached)));
   }
-  kv::KeyRanges ranges{{""}, static_cast<size_t>(limit)};
+  kv::KeyRanges ranges{{""}, static_cast<size_t>(limit), kLimitScanBytesMax};
   CO_ASSIGN_OR_RETURN(const auto values, co_await ReadRanges(core, shard, id, std::move(ranges)));
   co_return wire::BuildLimitScanResponse(/*is_log_table=*/false,
                                          io::Payload(wire::BuildValueBatch(values[0])));
@@ -207,7 +208,7 @@ Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call) {
   if (answers[0].ok()) co_return std::move(answers[0]);
   wire::LimitScanResponse response;
   wire::SetError(&response, core->Told(id, answers[0].status()));
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -216,7 +217,7 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   if (request.close_scanner() && request.has_scanner_id()) {
     CloseScanner(*core, request.scanner_id());
     response.set_has_more_results(false);
-    co_return io::Payload(wire::Serialize(response));
+    co_return wire::SerializeReply(response);
   }
   Result<ScanCall> checked = CheckScan(request);
   Result<Scanned> scanned =
@@ -234,7 +235,7 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
     response.set_records(std::move(scanned->records));
     if (scanned->log_offset) response.set_log_offset(*scanned->log_offset);
   }
-  co_return io::Payload(wire::Serialize(response));
+  co_return wire::SerializeReply(response);
 }
 
 }  // namespace sluice::tablet
