@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "io/file.h"
+#include "types/byte_size.h"
+#include "types/duration.h"
 
 namespace sluice::app {
 namespace {
@@ -18,47 +20,6 @@ std::string_view Trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
     text.remove_suffix(1);
   return text;
-}
-
-// "10 min" as 10 and "min".
-Result<std::pair<uint64_t, std::string>> NumberAndUnit(std::string_view text) {
-  text = Trim(text);
-  uint64_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr == text.data()) {
-    return Error(ErrorCode::kInvalidConfig, "not a number with a unit value=", text);
-  }
-  std::string unit(Trim(text.substr(static_cast<size_t>(parsed.ptr - text.data()))));
-  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::pair(number, std::move(unit));
-}
-
-struct Unit {
-  std::string_view names;  // Separated and surrounded by blanks.
-  uint64_t factor;
-};
-constexpr Unit kSizeUnits[] = {
-    {"  b byte bytes ", 1},           {" k kb kibibytes ", 1ull << 10},
-    {" m mb mebibytes ", 1ull << 20}, {" g gb gibibytes ", 1ull << 30},
-    {" t tb tebibytes ", 1ull << 40},
-};
-constexpr Unit kDurationUnits[] = {
-    {"  ms milli millis millisecond milliseconds ", 1},
-    {" s sec secs second seconds ", 1000},
-    {" m min mins minute minutes ", 60'000},
-    {" h hour hours ", 3'600'000},
-    {" d day days ", 86'400'000},
-};
-
-Result<uint64_t> ParseWithUnit(std::string_view text, std::span<const Unit> units) {
-  ASSIGN_OR_RAISE(const auto parsed, NumberAndUnit(text));
-  const std::string word = " " + parsed.second + " ";
-  for (const Unit& unit : units) {
-    if (unit.names.find(word) == std::string_view::npos) continue;
-    if (parsed.first > std::numeric_limits<int64_t>::max() / unit.factor) break;
-    return parsed.first * unit.factor;
-  }
-  return Error(ErrorCode::kInvalidConfig, "unknown unit or too large value=", text);
 }
 
 Result<int64_t> ParseInt(std::string_view text) {
@@ -208,10 +169,14 @@ void AppendMarkdownTable(ConfigKey::Use use, std::string* out) {
 
 }  // namespace
 
-Result<uint64_t> ParseSize(std::string_view text) { return ParseWithUnit(text, kSizeUnits); }
+Result<uint64_t> ParseSize(std::string_view text) {
+  ASSIGN_OR_RAISE(const int64_t size_bytes, types::ParseByteSize(text));
+  return static_cast<uint64_t>(size_bytes);
+}
 
 Result<std::chrono::milliseconds> ParseDuration(std::string_view text) {
-  ASSIGN_OR_RAISE(const uint64_t value_ms, ParseWithUnit(text, kDurationUnits));
+  ASSIGN_OR_RAISE(const int64_t value_ms, types::ParseDurationMs(text));
+  if (value_ms < 0) return Error(ErrorCode::kInvalidConfig, "duration is negative value=", text);
   return std::chrono::milliseconds(value_ms);
 }
 

@@ -23,7 +23,7 @@
 #include "sql/engine.h"
 #include "sql/fluss_catalog.h"
 #include "tiering/tiering_service.h"
-#include "types/duration.h"
+#include "types/table_options.h"
 
 namespace sluice::app {
 namespace {
@@ -32,9 +32,7 @@ namespace {
 constexpr int kBackgroundNice = 5;
 
 std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
-  constexpr std::chrono::milliseconds kDefault{3 * 60 * 1000};
-  const auto parsed_ms = types::ParseDurationMs(table.Property("table.datalake.freshness", "3min"));
-  return parsed_ms.ok() ? std::chrono::milliseconds(*parsed_ms) : kDefault;
+  return std::chrono::milliseconds(types::FreshnessMs(table));
 }
 
 }  // namespace

@@ -3,10 +3,9 @@
 #include <arrow/record_batch.h>
 #include <arrow/util/byte_size.h>
 
-#include <charconv>
-
 #include "client/rows_internal.h"
 #include "client/write_buffers_internal.h"
+#include "types/table_options.h"
 #include "wire/log_batch.h"
 
 namespace sluice::client {
@@ -15,12 +14,12 @@ namespace {
 wire::LogBatchOptions BatchOptionsOf(const types::TableInfo& table) {
   wire::LogBatchOptions options;
   options.schema_id = static_cast<int16_t>(table.schema_id);
-  const std::string codec = table.descriptor.Property("table.log.arrow.compression.type", "ZSTD");
+  const std::string codec =
+      types::UpperCase(table.descriptor.Property("table.log.arrow.compression.type"));
   if (codec == "NONE") options.compression = wire::ArrowCompression::kNone;
   if (codec == "LZ4_FRAME") options.compression = wire::ArrowCompression::kLz4Frame;
-  const std::string level =
-      table.descriptor.Property("table.log.arrow.compression.zstd.level", "3");
-  std::from_chars(level.data(), level.data() + level.size(), options.zstd_level);
+  options.zstd_level = static_cast<int32_t>(
+      types::IntegerOption(table.descriptor, "table.log.arrow.compression.zstd.level", 3));
   return options;
 }
 
@@ -90,7 +89,7 @@ io::Task<Result<std::unique_ptr<AppendWriter>>> AppendWriter::Open(io::Loop& loo
   if (descriptor.has_primary_key())
     co_return Error(ErrorCode::kInvalidTable,
                     "table has a primary key, rows are upserted table=", path);
-  if (descriptor.Property("table.log.format", "ARROW") != "ARROW") {
+  if (!types::HasArrowLog(descriptor)) {
     co_return Error(ErrorCode::kInvalidTable,
                     "only logs in ARROW format can be written table=", path);
   }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "client/rows_internal.h"
+#include "types/table_options.h"
 #include "wire/frame.h"
 #include "wire/proto/log.pb.h"
 #include "wire/records.h"
@@ -345,7 +346,7 @@ io::Task<Result<std::unique_ptr<LogScanner>>> LogScanner::Open(io::Loop& loop, C
                                                                LogScannerOptions options) {
   CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
                       co_await cluster->Table(loop, path, /*refresh=*/true));
-  if (table->info.descriptor.Property("table.log.format", "ARROW") != "ARROW") {
+  if (!types::HasArrowLog(table->info.descriptor)) {
     co_return Error(ErrorCode::kInvalidTable, "only logs in ARROW format can be read table=", path);
   }
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options));

@@ -13,6 +13,7 @@
 
 #include "client/admin.h"
 #include "client/rows_internal.h"
+#include "types/table_options.h"
 
 namespace sluice::client {
 
@@ -159,13 +160,6 @@ std::vector<int> AllPositions(size_t count) {
   return positions;
 }
 
-std::vector<types::DataTypePtr> TypesOf(const std::vector<types::Column>& columns) {
-  std::vector<types::DataTypePtr> types;
-  types.reserve(columns.size());
-  for (const types::Column& column : columns) types.push_back(column.type);
-  return types;
-}
-
 Result<std::shared_ptr<arrow::RecordBatch>> AdaptRows(const arrow::RecordBatch& rows,
                                                       const types::Schema& from,
                                                       const types::Schema& to) {
@@ -183,12 +177,6 @@ Result<std::shared_ptr<arrow::RecordBatch>> AdaptRows(const arrow::RecordBatch& 
   return arrow::RecordBatch::Make(to.ToArrow(), rows.num_rows(), std::move(columns));
 }
 
-types::RowFormat RowFormatOf(const types::TableDescriptor& descriptor) {
-  return descriptor.Property("table.kv.format", "COMPACTED") == "INDEXED"
-             ? types::RowFormat::kIndexed
-             : types::RowFormat::kCompacted;
-}
-
 Result<std::shared_ptr<arrow::RecordBatch>> Concatenate(
     std::vector<std::shared_ptr<arrow::RecordBatch>> batches,
     const std::shared_ptr<arrow::Schema>& schema) {
@@ -200,7 +188,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> Concatenate(
 io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> DecodeValues(
     io::Loop& loop, ClusterPtr cluster, TableMetaPtr table, std::vector<wire::StoredValue> values) {
   const types::Schema& latest = table->info.descriptor.schema;
-  const types::RowFormat format = RowFormatOf(table->info.descriptor);
+  CO_ASSIGN_OR_RETURN(const types::RowFormat format, types::KvFormatOf(table->info.descriptor));
   const auto arrow_schema = latest.ToArrow();
   std::vector<std::shared_ptr<arrow::RecordBatch>> parts;
   // Runs of one schema id keep the order.

@@ -58,14 +58,10 @@ Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
 /// 0, 1, …, count - 1.
 std::vector<int> AllPositions(size_t count);
 
-std::vector<types::DataTypePtr> TypesOf(const std::vector<types::Column>& columns);
-
 /// Rows of schema `from` as rows of schema `to`: columns are matched by id, missing ones are NULL.
 Result<std::shared_ptr<arrow::RecordBatch>> AdaptRows(const arrow::RecordBatch& rows,
                                                       const types::Schema& from,
                                                       const types::Schema& to);
-
-types::RowFormat RowFormatOf(const types::TableDescriptor& descriptor);
 
 /// Decode stored values, each with its schema, into rows of the table's schema, in their order.
 io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> DecodeValues(

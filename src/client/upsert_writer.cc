@@ -6,6 +6,7 @@
 
 #include "client/rows_internal.h"
 #include "client/write_buffers_internal.h"
+#include "types/table_options.h"
 #include "wire/kv_batch.h"
 
 namespace sluice::client {
@@ -38,7 +39,7 @@ struct KeyedRow {
 
 struct UpsertWriter::State : WriteBuffers<std::vector<KeyedRow>> {
   State(io::Loop& loop, ClusterPtr c, TableMetaPtr t, WriterOptions options, RowRouter r,
-        KeyColumns k, std::vector<int> targets)
+        KeyColumns k, types::RowFormat format, std::vector<int> targets)
       : WriteBuffers(options, std::make_shared<BatchSender>(
                                   loop, c, t, options, /*kv=*/true,
                                   std::vector<int32_t>(targets.begin(), targets.end()))),
@@ -47,7 +48,7 @@ struct UpsertWriter::State : WriteBuffers<std::vector<KeyedRow>> {
         router(std::move(r)),
         keys(std::move(k)),
         targets_(std::move(targets)),
-        codec(RowFormatOf(table->info.descriptor), TypesOf(schema().columns)) {}
+        codec(format, types::TypesOf(schema().columns)) {}
 
   ClusterPtr cluster;
   TableMetaPtr table;
@@ -136,8 +137,9 @@ io::Task<Result<std::unique_ptr<UpsertWriter>>> UpsertWriter::Open(io::Loop& loo
   }
   CO_ASSIGN_OR_RETURN(RowRouter router, RowRouter::Make(table->info));
   CO_ASSIGN_OR_RETURN(KeyColumns keys, KeyColumnsOf(descriptor));
+  CO_ASSIGN_OR_RETURN(const types::RowFormat format, types::KvFormatOf(descriptor));
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options), std::move(router),
-                                       std::move(keys), *targets);
+                                       std::move(keys), format, *targets);
   CO_RETURN_NOT_OK(co_await BatchSender::Start(state->sender()));
   co_return std::unique_ptr<UpsertWriter>(new UpsertWriter(std::move(state)));
 }

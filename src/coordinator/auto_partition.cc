@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "coordinator/table_options.h"
 #include "types/row.h"
+#include "types/table_options.h"
 
 namespace sluice::coordinator {
 
@@ -66,7 +66,7 @@ std::string Format(std::string_view format, const Local& at) {
 
 int64_t Number(const types::TableDescriptor& descriptor, const std::string& key, int64_t fallback) {
   const std::string text = descriptor.Property(key);
-  return text.empty() ? fallback : ParseInteger(text).ValueOr(fallback);
+  return text.empty() ? fallback : types::ParseInteger(text).ValueOr(fallback);
 }
 
 }  // namespace
@@ -74,12 +74,13 @@ int64_t Number(const types::TableDescriptor& descriptor, const std::string& key,
 Result<AutoPartition> AutoPartition::Of(const types::TableDescriptor& descriptor) {
   CHECK(descriptor.partitioned());
   AutoPartition out;
-  out.enabled_ =
-      ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false")).ValueOr(false);
+  out.enabled_ = types::ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false"))
+                     .ValueOr(false);
   const auto& keys = descriptor.partition_keys;
   const auto key = std::ranges::find(keys, descriptor.Property("table.auto-partition.key"));
   if (key != keys.end()) out.key_index_ = key - keys.begin();
-  const std::string unit = UpperCase(descriptor.Property("table.auto-partition.time-unit", "DAY"));
+  const std::string unit =
+      types::UpperCase(descriptor.Property("table.auto-partition.time-unit", "DAY"));
   const auto found = std::ranges::find(kUnits, unit);
   CHECK(found != std::end(kUnits));  // The option's choices.
   out.unit_ = static_cast<Unit>(found - std::begin(kUnits));

@@ -3,6 +3,7 @@
 #include "coordinator/table_options.h"
 #include "coordinator/table_rules.h"
 #include "io/crash_point.h"
+#include "types/table_options.h"
 
 namespace sluice::coordinator {
 

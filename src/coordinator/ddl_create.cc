@@ -4,6 +4,7 @@
 #include "coordinator/table_options.h"
 #include "coordinator/table_rules.h"
 #include "io/crash_point.h"
+#include "types/table_options.h"
 
 namespace sluice::coordinator {
 
@@ -23,7 +24,7 @@ Result<types::TableDescriptor> Ddl::CompleteDescriptor(const std::string& json) 
 
 Result<std::vector<meta::BucketState>> Ddl::Assign(const types::TableDescriptor& descriptor) const {
   ASSIGN_OR_RAISE(const int64_t replicas,
-                  ParseInteger(descriptor.Property("table.replication.factor", "1")));
+                  types::ParseInteger(descriptor.Property("table.replication.factor", "1")));
   return AssignBuckets(*descriptor.bucket_count, static_cast<int32_t>(replicas),
                        options_.link->server_ids(), state()->coordinator_epoch, *options_.random);
 }

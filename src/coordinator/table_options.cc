@@ -1,17 +1,13 @@
 #include "coordinator/table_options.h"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
-#include <utility>
 
 #include "types/duration.h"
+#include "types/table_options.h"
 
 namespace sluice::coordinator {
 
 namespace {
-
-constexpr int64_t kDefaultFreshnessMs = 3 * 60 * 1000;
 
 using Kind = TableOption::Kind;
 
@@ -53,59 +49,27 @@ const std::vector<TableOption>& Options() {
   return options;
 }
 
-std::string_view Trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 }  // namespace
-
-std::string UpperCase(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return out;
-}
 
 const TableOption* FindTableOption(std::string_view key) {
   const auto found = std::ranges::find(Options(), key, &TableOption::key);
   return found == Options().end() ? nullptr : &*found;
 }
 
-Result<int64_t> ParseInteger(std::string_view text) {
-  const std::string_view digits = Trim(text);
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool in_range =
-      value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() || !in_range) {
-    return Error(ErrorCode::kInvalidConfig, "not an integer value=", text);
-  }
-  return value;
-}
-
-Result<bool> ParseBoolean(std::string_view text) {
-  const std::string upper = UpperCase(Trim(text));
-  if (upper == "TRUE") return true;
-  if (upper == "FALSE") return false;
-  return Error(ErrorCode::kInvalidConfig, "neither true nor false value=", text);
-}
-
 Status CheckTableOption(const TableOption& option, const std::string& value) {
   Status read;
   switch (option.kind) {
     case Kind::kBoolean:
-      read = ParseBoolean(value).status();
+      read = types::ParseBoolean(value).status();
       break;
     case Kind::kInteger:
-      read = ParseInteger(value).status();
+      read = types::ParseInteger(value).status();
       break;
     case Kind::kDuration:
       read = types::ParseDurationMs(value).status();
       break;
     case Kind::kChoice:
-      if (std::ranges::find(option.choices, UpperCase(value)) == option.choices.end()) {
+      if (std::ranges::find(option.choices, types::UpperCase(value)) == option.choices.end()) {
         std::string known;
         for (const std::string_view choice : option.choices)
           known.append(known.empty() ? "" : ", ").append(choice);
@@ -118,16 +82,6 @@ Status CheckTableOption(const TableOption& option, const std::string& value) {
   if (read.ok()) return read;
   return Error(ErrorCode::kInvalidConfig, "invalid table option ", option.key, ": ",
                read.message());
-}
-
-bool LakeEnabled(const types::TableDescriptor& descriptor) {
-  return ParseBoolean(descriptor.Property("table.datalake.enabled", "false")).ValueOr(false);
-}
-
-int64_t FreshnessMs(const types::TableDescriptor& descriptor) {
-  const std::string text = descriptor.Property("table.datalake.freshness");
-  return text.empty() ? kDefaultFreshnessMs
-                      : types::ParseDurationMs(text).ValueOr(kDefaultFreshnessMs);
 }
 
 }  // namespace sluice::coordinator

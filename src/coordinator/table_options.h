@@ -24,14 +24,4 @@ const TableOption* FindTableOption(std::string_view key);
 /// Whether `value` can be read as the option's kind. Errors: kInvalidConfig.
 Status CheckTableOption(const TableOption& option, const std::string& value);
 
-/// Errors: kInvalidConfig.
-Result<int64_t> ParseInteger(std::string_view text);
-/// "true" or "false" in any case. Errors: kInvalidConfig.
-Result<bool> ParseBoolean(std::string_view text);
-std::string UpperCase(std::string_view text);
-
-// Options by meaning, of a descriptor that was validated.
-bool LakeEnabled(const types::TableDescriptor& descriptor);
-int64_t FreshnessMs(const types::TableDescriptor& descriptor);
-
 }  // namespace sluice::coordinator

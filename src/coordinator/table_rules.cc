@@ -5,6 +5,7 @@
 
 #include "coordinator/auto_partition.h"
 #include "coordinator/table_options.h"
+#include "types/table_options.h"
 
 namespace sluice::coordinator {
 
@@ -30,7 +31,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 std::string MergeEngine(const TableDescriptor& descriptor) {
-  return UpperCase(descriptor.Property("table.merge-engine"));
+  return types::UpperCase(descriptor.Property("table.merge-engine"));
 }
 
 Status Invalid(std::string_view what, std::string_view column) {
@@ -122,12 +123,6 @@ Status BadOption(std::string_view what, std::string_view key) {
   return Error(ErrorCode::kInvalidConfig, what, " option=", key);
 }
 
-// The integer option if set, else `fallback`; its value was checked before.
-int64_t IntegerOption(const TableDescriptor& descriptor, const std::string& key, int64_t fallback) {
-  const std::string text = descriptor.Property(key);
-  return text.empty() ? fallback : ParseInteger(text).ValueOr(fallback);
-}
-
 Status CheckFormats(const TableDescriptor& descriptor) {
   if (IntegerOption(descriptor, "table.replication.factor", 1) <= 0) {
     return BadOption("not positive", "table.replication.factor");
@@ -146,7 +141,7 @@ Status CheckFormats(const TableDescriptor& descriptor) {
     return BadOption("not positive", "table.log.tiered.local-segments");
   }
   // The log engine reads and writes Arrow batches only.
-  if (UpperCase(descriptor.Property("table.log.format", "ARROW")) != "ARROW") {
+  if (types::UpperCase(descriptor.Property("table.log.format", "ARROW")) != "ARROW") {
     return BadOption("log format is not supported here, only ARROW", "table.log.format");
   }
   return Status::OK();
@@ -156,7 +151,7 @@ Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
   const bool has_key = descriptor.has_primary_key();
   const std::string engine = MergeEngine(descriptor);
   if (!engine.empty() && !has_key) return BadOption("needs a primary key", "table.merge-engine");
-  const std::string behavior = UpperCase(descriptor.Property("table.delete.behavior"));
+  const std::string behavior = types::UpperCase(descriptor.Property("table.delete.behavior"));
   if (!behavior.empty() && !has_key)
     return BadOption("needs a primary key", "table.delete.behavior");
   if (behavior == "ALLOW" && (engine == "FIRST_ROW" || engine == "VERSIONED")) {
@@ -189,7 +184,8 @@ Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
 }
 
 bool AutoPartitioned(const TableDescriptor& descriptor) {
-  return ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false")).ValueOr(false);
+  return types::ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false"))
+      .ValueOr(false);
 }
 
 Status CheckAutoPartition(const TableDescriptor& descriptor) {
@@ -218,8 +214,8 @@ Status CheckLake(const ClusterSettings& settings, const TableDescriptor& descrip
   if (!settings.lake_enabled) {
     return Error(ErrorCode::kInvalidTable, "the cluster has no lake option=table.datalake.enabled");
   }
-  const std::string format = UpperCase(descriptor.Property("table.datalake.format"));
-  if (format != UpperCase(settings.lake_format)) {
+  const std::string format = types::UpperCase(descriptor.Property("table.datalake.format"));
+  if (format != types::UpperCase(settings.lake_format)) {
     return Error(ErrorCode::kInvalidConfig,
                  "not the cluster's lake format option=table.datalake.format value=", format,
                  " datalake.format=", settings.lake_format);
@@ -263,6 +259,8 @@ Status ValidateColumn(const Column& column) {
     case TypeKind::kChar:
     case TypeKind::kBinary:
       if (type.length() < 1) return Invalid("length is below 1", column.name);
+      if (type.length() > DataType::kLengthMax)
+        return Invalid("length is above 65535", column.name);
       break;
     case TypeKind::kDecimal:
       if (type.precision() < 1 || type.precision() > 38 || type.scale() < 0 ||

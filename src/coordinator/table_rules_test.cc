@@ -93,6 +93,13 @@ TEST(TableRulesTest, RefusesBrokenColumns) {
   EXPECT_CODE(ErrorCode::kInvalidTable, Check(wide));
   wide.schema.columns[3].type = DataType::Array(DataType::Timestamp(10));
   EXPECT_CODE(ErrorCode::kInvalidTable, Check(wide));
+  for (const auto& type : {DataType::Binary(65536), DataType::Char(INT32_MAX),
+                           DataType::Array(DataType::Binary(65536)), DataType::Char(0)}) {
+    wide.schema.columns[3].type = type;
+    EXPECT_CODE(ErrorCode::kInvalidTable, Check(wide));
+  }
+  wide.schema.columns[3].type = DataType::Binary(65535);
+  EXPECT_OK(Check(wide));
 }
 
 TEST(TableRulesTest, RefusesBrokenKeys) {

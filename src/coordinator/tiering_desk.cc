@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "coordinator/table_options.h"
 #include "coordinator/tiering_desk_internal.h"
+#include "types/table_options.h"
 #include "wire/frame.h"
 
 namespace sluice::coordinator {

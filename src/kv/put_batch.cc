@@ -5,23 +5,16 @@
 
 #include "base/check.h"
 #include "kv/changelog.h"
+#include "types/table_options.h"
 #include "wire/log_batch.h"
 
 namespace sluice::kv {
 namespace {
 
-Result<types::RowFormat> RowFormatOf(const types::TableDescriptor& descriptor) {
-  const std::string name = descriptor.Property("table.kv.format", "COMPACTED");
-  if (name == "COMPACTED" || name == "compacted") return types::RowFormat::kCompacted;
-  if (name == "INDEXED" || name == "indexed") return types::RowFormat::kIndexed;
-  return Error(ErrorCode::kInvalidTable, "unknown table.kv.format=", name);
-}
-
 Status CheckSupported(const types::TableDescriptor& descriptor) {
-  const std::string log_format = descriptor.Property("table.log.format", "ARROW");
-  if (log_format != "ARROW" && log_format != "arrow") {
-    return Error(ErrorCode::kInvalidTable,
-                 "changelog format is not supported table.log.format=", log_format);
+  if (!types::HasArrowLog(descriptor)) {
+    return Error(ErrorCode::kInvalidTable, "changelog format is not supported table.log.format=",
+                 descriptor.Property("table.log.format"));
   }
   return Status::OK();
 }
@@ -31,7 +24,7 @@ Status CheckSupported(const types::TableDescriptor& descriptor) {
 Result<std::unique_ptr<TabletRows>> TabletRows::Make(const types::TableInfo& table,
                                                      RowVersions::SchemaOf schema_of) {
   RETURN_NOT_OK(CheckSupported(table.descriptor));
-  ASSIGN_OR_RAISE(const types::RowFormat format, RowFormatOf(table.descriptor));
+  ASSIGN_OR_RAISE(const types::RowFormat format, types::KvFormatOf(table.descriptor));
   ASSIGN_OR_RAISE(auto keys, RowKeys::Make(format, table.descriptor));
   ASSIGN_OR_RAISE(const MergeRules rules, MergeRules::Of(table.descriptor));
   RowVersions versions(format, table, std::move(schema_of));

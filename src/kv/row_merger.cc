@@ -6,27 +6,23 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "types/table_options.h"
 
 namespace sluice::kv {
 namespace {
 
-std::string LowerCase(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 Result<MergeEngine> EngineNamed(const std::string& name) {
   if (name.empty()) return MergeEngine::kDefault;
-  if (name == "first_row") return MergeEngine::kFirstRow;
-  if (name == "versioned") return MergeEngine::kVersioned;
+  if (name == "FIRST_ROW") return MergeEngine::kFirstRow;
+  if (name == "VERSIONED") return MergeEngine::kVersioned;
   return Error(ErrorCode::kInvalidTable, "merge engine is not supported table.merge-engine=", name);
 }
 
 Result<DeleteBehavior> BehaviorNamed(const std::string& name, MergeEngine engine) {
-  if (name == "ignore" || (name.empty() && engine != MergeEngine::kDefault))
+  if (name == "IGNORE" || (name.empty() && engine != MergeEngine::kDefault))
     return DeleteBehavior::kIgnore;
-  if (name == "allow" || name.empty()) return DeleteBehavior::kAllow;
-  if (name == "disable") return DeleteBehavior::kDisable;
+  if (name == "ALLOW" || name.empty()) return DeleteBehavior::kAllow;
+  if (name == "DISABLE") return DeleteBehavior::kDisable;
   return Error(ErrorCode::kInvalidTable, "unknown table.delete.behavior=", name);
 }
 
@@ -58,11 +54,12 @@ Result<VersionOrder> OrderOf(const types::DataType& type, types::RowFormat forma
 
 Result<MergeRules> MergeRules::Of(const types::TableDescriptor& descriptor) {
   MergeRules rules;
-  ASSIGN_OR_RAISE(rules.engine, EngineNamed(LowerCase(descriptor.Property("table.merge-engine"))));
+  ASSIGN_OR_RAISE(rules.engine,
+                  EngineNamed(types::UpperCase(descriptor.Property("table.merge-engine"))));
   ASSIGN_OR_RAISE(
       rules.deletes,
-      BehaviorNamed(LowerCase(descriptor.Property("table.delete.behavior")), rules.engine));
-  rules.wal_image = LowerCase(descriptor.Property("table.changelog.image", "FULL")) == "wal";
+      BehaviorNamed(types::UpperCase(descriptor.Property("table.delete.behavior")), rules.engine));
+  rules.wal_image = types::UpperCase(descriptor.Property("table.changelog.image", "FULL")) == "WAL";
   if (rules.engine == MergeEngine::kVersioned) {
     const std::string name = descriptor.Property("table.merge-engine.versioned.ver-column");
     rules.version_column = descriptor.schema.IndexOf(name);

@@ -10,12 +10,6 @@
 namespace sluice::kv {
 namespace {
 
-std::vector<types::DataTypePtr> TypesOf(const std::vector<types::Column>& columns) {
-  std::vector<types::DataTypePtr> column_types;
-  for (const types::Column& column : columns) column_types.push_back(column.type);
-  return column_types;
-}
-
 int PositionOfId(const types::Schema& schema, int32_t column_id) {
   for (size_t i = 0; i < schema.columns.size(); ++i) {
     if (schema.columns[i].id == column_id) return static_cast<int>(i);

@@ -11,6 +11,7 @@
 
 #include "meta/shared_map.h"
 #include "types/schema.h"
+#include "types/table_options.h"
 
 namespace sluice::meta {
 
@@ -61,9 +62,7 @@ struct TableState {
   bool partitioned() const { return info.descriptor.partitioned(); }
   /// Buckets of the table, or of each of its partitions.
   int32_t bucket_count() const { return info.descriptor.bucket_count.value_or(1); }
-  bool lake_enabled() const {
-    return info.descriptor.Property("table.datalake.enabled", "false") == "true";
-  }
+  bool lake_enabled() const { return types::LakeEnabled(info.descriptor); }
   /// Null when there is none.
   const PartitionState* FindPartition(std::string_view name) const;
   const PartitionState* FindPartition(int64_t partition_id) const;

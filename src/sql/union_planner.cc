@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "sql/key_store_internal.h"
+#include "types/table_options.h"
 
 namespace sluice::sql {
 
@@ -30,10 +31,6 @@ std::map<UnionBucket, int64_t> LakeOffsets(const client::LakeSnapshot& readable,
     offsets[{offset.partition_id ? name->second : "", offset.bucket}] = offset.log_end_offset;
   }
   return offsets;
-}
-
-bool MovesToTheLake(const types::TableDescriptor& table) {
-  return table.Property("table.datalake.enabled", "false") == "true";
 }
 
 }  // namespace
@@ -93,7 +90,7 @@ Status UnionPlanner::FixStarts(UnionRead* read) const {
   const auto from_start = [](const UnionPart& part) {
     return part.base == UnionPart::Base::kNothing && part.reads_log();
   };
-  const bool moves = MovesToTheLake(read->table.descriptor);
+  const bool moves = types::LakeEnabled(read->table.descriptor);
   if (!std::ranges::any_of(read->plan.parts, from_start) || (!moves && scans == 1))
     return Status::OK();
   const types::TablePath& path = read->table.path;

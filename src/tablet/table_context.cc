@@ -3,18 +3,12 @@
 #include <arrow/type.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "types/duration.h"
+#include "types/table_options.h"
 
 namespace sluice::tablet {
 namespace {
-
-std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 Status Unreadable(const std::string& key, std::string_view value) {
   return Error(ErrorCode::kInvalidConfig, "table option cannot be read key=", key,
@@ -22,9 +16,9 @@ Status Unreadable(const std::string& key, std::string_view value) {
 }
 
 Result<wire::ArrowCompression> CompressionOf(const std::string& name) {
-  if (name == "none") return wire::ArrowCompression::kNone;
-  if (name == "lz4_frame") return wire::ArrowCompression::kLz4Frame;
-  if (name == "zstd") return wire::ArrowCompression::kZstd;
+  if (name == "NONE") return wire::ArrowCompression::kNone;
+  if (name == "LZ4_FRAME") return wire::ArrowCompression::kLz4Frame;
+  if (name == "ZSTD") return wire::ArrowCompression::kZstd;
   return Unreadable("table.log.arrow.compression.type", name);
 }
 
@@ -39,23 +33,24 @@ Result<TableContextPtr> TableContext::Make(std::shared_ptr<const types::TableInf
 
 Status TableContext::ReadOptions() {
   const types::TableDescriptor& table = info_->descriptor;
-  arrow_log_ = Lower(table.Property("table.log.format", "ARROW")) == "arrow";
-  lake_enabled_ = Lower(table.Property("table.datalake.enabled", "false")) == "true";
-  ASSIGN_OR_RAISE(compression_,
-                  CompressionOf(Lower(table.Property("table.log.arrow.compression.type", "ZSTD"))));
-  const std::string level = table.Property("table.log.arrow.compression.zstd.level", "3");
-  const auto parsed = std::from_chars(level.data(), level.data() + level.size(), zstd_level_);
-  if (parsed.ec != std::errc()) return Unreadable("table.log.arrow.compression.zstd.level", level);
+  arrow_log_ = types::HasArrowLog(table);
+  lake_enabled_ = types::LakeEnabled(table);
+  ASSIGN_OR_RAISE(
+      compression_,
+      CompressionOf(types::UpperCase(table.Property("table.log.arrow.compression.type", "ZSTD"))));
+  zstd_level_ = static_cast<int32_t>(
+      types::IntegerOption(table, "table.log.arrow.compression.zstd.level", 3));
   ASSIGN_OR_RAISE(const int64_t ttl_ms,
                   types::ParseDurationMs(table.Property("table.log.ttl", "7 d")));
   log_ttl_ms_ = std::max<int64_t>(ttl_ms, 0);
-  const std::string block = table.Property("table.auto-increment.cache-size", "100000");
-  const auto read = std::from_chars(block.data(), block.data() + block.size(), id_block_);
-  if (read.ec != std::errc() || id_block_ <= 0)
-    return Unreadable("table.auto-increment.cache-size", block);
+  id_block_ = types::IntegerOption(table, "table.auto-increment.cache-size", 100'000);
+  if (id_block_ <= 0) {
+    return Unreadable("table.auto-increment.cache-size",
+                      table.Property("table.auto-increment.cache-size"));
+  }
   needs_new_keys_ = table.has_primary_key() && !table.Property("table.datalake.format").empty() &&
-                    table.Property("table.kv.format-version", "1") == "2" &&
-                    !table.bucket_keys.empty() && table.bucket_keys != table.PhysicalPrimaryKey();
+                    types::KvFormatVersion(table) == 2 && !table.bucket_keys.empty() &&
+                    table.bucket_keys != table.PhysicalPrimaryKey();
   return Status::OK();
 }
 

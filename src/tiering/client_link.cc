@@ -1,5 +1,6 @@
 #include "client/cluster.h"
 #include "tiering/cluster_link.h"
+#include "types/table_options.h"
 
 namespace sluice::tiering {
 namespace {
@@ -71,8 +72,7 @@ class ClientLink : public ClusterLink {
         auto table = GetTable({database, name});
         if (CodeOf(table.status()) == ErrorCode::kTableNotExist) continue;
         RETURN_NOT_OK(table.status());
-        if (table->descriptor.Property("table.datalake.enabled") == "true")
-          tables.push_back(*std::move(table));
+        if (types::LakeEnabled(table->descriptor)) tables.push_back(*std::move(table));
       }
     }
     return tables;

@@ -1,6 +1,7 @@
 #include "tiering/upkeep.h"
 
 #include "io/crash_point.h"
+#include "types/table_options.h"
 
 namespace sluice::tiering {
 namespace {
@@ -18,9 +19,7 @@ Result<std::optional<int64_t>> CompactOnce(lake::LakeTable& table, int32_t files
 }
 
 bool Expires(const types::TableDescriptor& table, std::optional<bool> expire_all) {
-  const std::string fallback = expire_all.value_or(true) ? "true" : "false";
-  return expire_all == true ||
-         table.Property("table.datalake.auto-expire-snapshot", fallback) != "false";
+  return expire_all == true || types::AutoExpireSnapshot(table, expire_all.value_or(true));
 }
 
 constexpr int64_t kOrphanAgeMs = int64_t{24} * 60 * 60 * 1000;
@@ -40,7 +39,7 @@ Result<UpkeepResult> KeepUp(ClusterLink& link, lake::LakeCatalog& lake,
   UpkeepResult result;
   ASSIGN_OR_RAISE(const auto info, link.GetTable(path));
   ASSIGN_OR_RAISE(const auto table, lake.OpenTable(path));
-  if (info.descriptor.Property("table.datalake.auto-compaction", "true") != "false") {
+  if (types::AutoCompaction(info.descriptor)) {
     ASSIGN_OR_RAISE(result.compacted_snapshot, CompactOnce(*table, files_min));
   }
   if (Expires(info.descriptor, expire_all)) {

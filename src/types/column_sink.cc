@@ -80,7 +80,7 @@ void ColumnSink::AppendPlaceholder() {
       values_.append(16, '\0');
       return;
     case TypeKind::kBinary:
-      values_.append(static_cast<size_t>(type_->length()), '\0');
+      AppendPadded({});
       return;
     case TypeKind::kTime:
       values_.append(type_->precision() <= 3 ? 4 : 8, '\0');
@@ -99,6 +99,15 @@ void ColumnSink::AppendPlaceholder() {
       child.AppendValid();
     }
   }
+}
+
+// A row needs a bit for a NULL; what that takes here is bounded.
+void ColumnSink::AppendPadded(std::string_view bytes) {
+  const auto size = static_cast<size_t>(type_->length());
+  too_large_ = too_large_ || values_.size() + size > kBinaryBytesMax;
+  if (too_large_) return;
+  values_.append(bytes);
+  values_.append(size - bytes.size(), '\0');
 }
 
 void ColumnSink::AppendNull() {
@@ -146,10 +155,11 @@ Status ColumnSink::AppendBytes(std::string_view bytes) {
     if (bytes.size() > size)
       return Corrupt("value is longer than its type type=", type_->ToString(),
                      " size_bytes=", bytes.size());
-    values_.append(bytes);
-    values_.append(size - bytes.size(), '\0');
+    AppendPadded(bytes);
   } else {
-    if (bytes_.size() + bytes.size() > INT32_MAX) return Corrupt("column holds more than 2 GiB");
+    if (bytes_.size() + bytes.size() > INT32_MAX) {
+      return Corrupt("column holds more than 2 GiB type=", type_->ToString());
+    }
     bytes_.append(bytes);
     AppendLe(&values_, static_cast<int32_t>(bytes_.size()));
   }
@@ -188,6 +198,11 @@ void ColumnSink::AppendNested() {
 }
 
 Result<std::shared_ptr<arrow::ArrayData>> ColumnSink::Finish() {
+  if (too_large_) {
+    return Error(ErrorCode::kRecordTooLarge,
+                 "values of a column are too large together type=", type_->ToString(),
+                 " bytes_max=", kBinaryBytesMax);
+  }
   auto validity = nulls_ == 0 ? nullptr : PackBits(valid_);
   std::vector<std::shared_ptr<arrow::Buffer>> buffers = {std::move(validity)};
   if (type_->kind() == TypeKind::kBoolean) {

@@ -12,6 +12,8 @@ namespace sluice::types {
 /// ColumnView.
 class ColumnSink {
  public:
+  static constexpr size_t kBinaryBytesMax = 256 << 20;
+
   explicit ColumnSink(DataTypePtr type);
   void Reserve(int64_t rows);
 
@@ -40,11 +42,15 @@ class ColumnSink {
   void AppendNested();
   std::vector<ColumnSink>& children() { return children_; }
 
+  /// Errors: kRecordTooLarge when the values of a BINARY(n), NULLs among them, pass
+  /// kBinaryBytesMax.
   Result<std::shared_ptr<arrow::ArrayData>> Finish();
 
  private:
   void AppendConverted(uint64_t bits);
   void AppendPlaceholder();
+  /// One BINARY(n), filled up with zeros.
+  void AppendPadded(std::string_view bytes);
   void AppendValid() {
     ++length_;
     if (nulls_ > 0) valid_.push_back(1);
@@ -55,9 +61,10 @@ class ColumnSink {
   bool stored_as_is_;  // Arrow holds the bits as rows do.
   int64_t length_ = 0;
   int64_t nulls_ = 0;
-  std::string valid_;   // One byte per row, empty while there is no NULL.
-  std::string values_;  // Values; one byte each for BOOLEAN; offsets where they vary.
-  std::string bytes_;   // What the offsets point into.
+  bool too_large_ = false;  // Values are left out.
+  std::string valid_;       // One byte per row, empty while there is no NULL.
+  std::string values_;      // Values; one byte each for BOOLEAN; offsets where they vary.
+  std::string bytes_;       // What the offsets point into.
   std::vector<ColumnSink> children_;
 };
 

@@ -47,7 +47,10 @@ struct RowField {
 /// A logical type of the Fluss system, immutable.
 class DataType {
  public:
-  // Scalars. Lengths and precisions are checked by Validate, not here.
+  /// Longest CHAR(n) and BINARY(n): a NULL of a BINARY takes its n bytes in memory.
+  static constexpr int32_t kLengthMax = 65535;
+
+  // Scalars. Lengths and precisions are checked by the coordinator when a table is made, not here.
   static DataTypePtr Of(TypeKind kind, bool nullable = true);
   static DataTypePtr Char(int32_t length, bool nullable = true);
   static DataTypePtr Binary(int32_t length, bool nullable = true);

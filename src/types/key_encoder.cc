@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "types/row.h"
 #include "types/row_writer_internal.h"
+#include "types/table_options.h"
 
 namespace sluice::types {
 namespace {
@@ -135,7 +136,7 @@ Result<KeyPlan> PlanKeys(const TableDescriptor& descriptor) {
   if (plan.bucket_keys.empty()) plan.bucket_keys = plan.physical_primary_key;
   plan.primary_key_format = plan.bucket_key_format;
   // Since version 2 a bucket key that is a part of the primary key must be a prefix of its bytes.
-  const bool version_2 = descriptor.Property("table.kv.format-version", "1") == "2";
+  const bool version_2 = KvFormatVersion(descriptor) == 2;
   if (version_2 && plan.bucket_keys != plan.physical_primary_key)
     plan.primary_key_format = KeyFormat::kCompacted;
   return plan;

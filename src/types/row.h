@@ -15,6 +15,9 @@ namespace sluice::types {
 enum class RowFormat : uint8_t { kCompacted, kIndexed };
 struct ValueLayout;
 
+/// Types of columns, in order.
+std::vector<DataTypePtr> TypesOf(const std::vector<Column>& columns);
+
 /// Rows in one of Fluss's binary layouts, for columns of given types.
 ///
 /// Format: COMPACTED and INDEXED rows. Source: CompactedRowWriter, IndexedRowWriter

@@ -22,6 +22,13 @@ std::vector<ValueLayout> LayoutsOf(const std::vector<DataTypePtr>& columns) {
 
 }  // namespace
 
+std::vector<DataTypePtr> TypesOf(const std::vector<Column>& columns) {
+  std::vector<DataTypePtr> types;
+  types.reserve(columns.size());
+  for (const Column& column : columns) types.push_back(column.type);
+  return types;
+}
+
 RowCodec::RowCodec(RowFormat format, std::vector<DataTypePtr> columns)
     : format_(format),
       columns_(std::move(columns)),

@@ -432,6 +432,15 @@ TEST(RowCodecErrorTest, OverlappingPiecesAreRefused) {
                   .Decode(std::span(&view, 1)));
 }
 
+// A NULL of one bit takes the whole length in memory.
+TEST(RowCodecErrorTest, NullsOfLongBinariesAreBounded) {
+  const RowCodec codec(RowFormat::kCompacted, {DataType::Binary(100'000'000)});
+  const std::string row = codec.Join(std::vector<std::optional<std::string_view>>{std::nullopt});
+  const std::vector<std::string_view> rows(5, row);
+  EXPECT_OK(codec.Decode(std::span(rows).first(2)).status());
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, codec.Decode(rows));
+}
+
 TEST(BinaryRowRoundTripTest, RandomRowsOfAllTypesComeBack) {
   const auto types = AllTypes();
   const BinaryRowEncoder encoder(types);

@@ -3,11 +3,11 @@
 #include <arrow/array.h>
 #include <arrow/record_batch.h>
 
-#include <charconv>
 #include <ctime>
 
 #include "base/log.h"
 #include "lake/paimon/binary_row.h"
+#include "types/byte_size.h"
 
 namespace sluice::lake::paimon {
 namespace {
@@ -40,18 +40,8 @@ int64_t LocalWallClockMs(int64_t utc_ms) {
 
 int64_t TargetFileBytes(const LakeSchema& schema) {
   const int64_t fallback = int64_t{schema.has_primary_key() ? 128 : 256} << 20;
-  std::string text = schema.Option("target-file-size");
-  std::erase(text, ' ');
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number <= 0) return fallback;
-  std::string unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  std::ranges::transform(unit, unit.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (unit.empty() || unit == "b" || unit == "bytes") return number;
-  if (unit.starts_with("k")) return number << 10;
-  if (unit.starts_with("m")) return number << 20;
-  return unit.starts_with("g") ? number << 30 : fallback;
+  const int64_t wanted = types::ParseByteSize(schema.Option("target-file-size")).ValueOr(0);
+  return wanted > 0 ? wanted : fallback;
 }
 
 DataFileWriter::DataFileWriter(const WriteContext& context, DataFileSpec spec)

@@ -5,6 +5,7 @@
 
 #include "io/crash_point.h"
 #include "lake/paimon/plan.h"
+#include "types/duration.h"
 
 namespace sluice::lake::paimon {
 namespace {
@@ -19,19 +20,8 @@ int64_t NumberOption(const LakeSchema& schema, const std::string& key, int64_t f
   return number;
 }
 
-// "1 h", "30min", "10 s": milliseconds when there is no unit.
 int64_t DurationOption(const LakeSchema& schema, const std::string& key, int64_t fallback_ms) {
-  std::string text = schema.Option(key);
-  std::erase(text, ' ');
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return fallback_ms;
-  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  if (unit.empty() || unit == "ms" || unit.starts_with("milli")) return number;
-  if (unit.starts_with("s")) return number * 1000;
-  if (unit.starts_with("m")) return number * 60 * 1000;
-  if (unit.starts_with("h")) return number * 60 * 60 * 1000;
-  return unit.starts_with("d") ? number * 24 * 60 * 60 * 1000 : fallback_ms;
+  return types::ParseDurationMs(schema.Option(key)).ValueOr(fallback_ms);
 }
 
 }  // namespace

@@ -1,0 +1,88 @@
+#include "types/table_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "types/duration.h"
+
+namespace sluice::types {
+namespace {
+
+constexpr int64_t kDefaultFreshnessMs = 3 * 60 * 1000;
+
+std::string_view WithoutBlanks(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+bool BooleanOption(const TableDescriptor& table, const std::string& key, bool fallback) {
+  return ParseBoolean(table.Property(key)).ValueOr(fallback);
+}
+
+}  // namespace
+
+Result<bool> ParseBoolean(std::string_view text) {
+  const std::string upper = UpperCase(WithoutBlanks(text));
+  if (upper == "TRUE") return true;
+  if (upper == "FALSE") return false;
+  return Error(ErrorCode::kInvalidConfig, "neither true nor false value=", text);
+}
+
+Result<int64_t> ParseInteger(std::string_view text) {
+  const std::string_view digits = WithoutBlanks(text);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool in_range =
+      value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.empty() || !in_range) {
+    return Error(ErrorCode::kInvalidConfig, "not an integer value=", text);
+  }
+  return value;
+}
+
+std::string UpperCase(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return out;
+}
+
+int64_t IntegerOption(const TableDescriptor& table, const std::string& key, int64_t fallback) {
+  return ParseInteger(table.Property(key)).ValueOr(fallback);
+}
+
+bool LakeEnabled(const TableDescriptor& table) {
+  return BooleanOption(table, "table.datalake.enabled", false);
+}
+
+int64_t FreshnessMs(const TableDescriptor& table) {
+  return ParseDurationMs(table.Property("table.datalake.freshness")).ValueOr(kDefaultFreshnessMs);
+}
+
+bool AutoCompaction(const TableDescriptor& table) {
+  return BooleanOption(table, "table.datalake.auto-compaction", true);
+}
+
+bool AutoExpireSnapshot(const TableDescriptor& table, bool fallback) {
+  return BooleanOption(table, "table.datalake.auto-expire-snapshot", fallback);
+}
+
+bool HasArrowLog(const TableDescriptor& table) {
+  return UpperCase(table.Property("table.log.format", "ARROW")) == "ARROW";
+}
+
+Result<RowFormat> KvFormatOf(const TableDescriptor& table) {
+  const std::string name = UpperCase(table.Property("table.kv.format", "COMPACTED"));
+  if (name == "COMPACTED") return RowFormat::kCompacted;
+  if (name == "INDEXED") return RowFormat::kIndexed;
+  return Error(ErrorCode::kInvalidTable, "unknown table.kv.format=", name);
+}
+
+int64_t KvFormatVersion(const TableDescriptor& table) {
+  return IntegerOption(table, "table.kv.format-version", 1);
+}
+
+}  // namespace sluice::types

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "types/row.h"
+#include "types/schema.h"
+
+namespace sluice::types {
+
+// The `table.*` options by meaning (reference 7.4), for all who act on them: names of values count
+// in any case, true and false also with blanks around them. What cannot be read, and the
+// coordinator therefore refuses, gives the default.
+
+/// "true" or "false". Errors: kInvalidConfig.
+Result<bool> ParseBoolean(std::string_view text);
+/// A whole number of 32 bits. Errors: kInvalidConfig.
+Result<int64_t> ParseInteger(std::string_view text);
+/// Letters of ASCII in upper case.
+std::string UpperCase(std::string_view text);
+/// An option by its key that is a whole number.
+int64_t IntegerOption(const TableDescriptor& table, const std::string& key, int64_t fallback);
+
+/// `table.datalake.enabled`: rows move to the lake.
+bool LakeEnabled(const TableDescriptor& table);
+/// `table.datalake.freshness`.
+int64_t FreshnessMs(const TableDescriptor& table);
+/// `table.datalake.auto-compaction` and `table.datalake.auto-expire-snapshot`.
+bool AutoCompaction(const TableDescriptor& table);
+bool AutoExpireSnapshot(const TableDescriptor& table, bool fallback = true);
+/// `table.log.format` is ARROW.
+bool HasArrowLog(const TableDescriptor& table);
+/// `table.kv.format`. Errors: kInvalidTable.
+Result<RowFormat> KvFormatOf(const TableDescriptor& table);
+/// `table.kv.format-version`.
+int64_t KvFormatVersion(const TableDescriptor& table);
+
+}  // namespace sluice::types

@@ -1,0 +1,43 @@
+#include "types/table_options.h"
+
+#include "base/testing.h"
+
+namespace sluice::types {
+namespace {
+
+TableDescriptor With(const std::string& key, const std::string& value) {
+  TableDescriptor table;
+  table.properties[key] = value;
+  return table;
+}
+
+// What one part of the server took for tiered, another must not read without the lake.
+TEST(TableOptionsTest, ValuesCountInAnyCase) {
+  for (const char* yes : {"true", "TRUE", "True", " true "})
+    EXPECT_TRUE(LakeEnabled(With("table.datalake.enabled", yes))) << yes;
+  for (const char* no : {"false", "FALSE", "yes", "", "1"})
+    EXPECT_FALSE(LakeEnabled(With("table.datalake.enabled", no))) << no;
+  EXPECT_FALSE(LakeEnabled({}));
+  EXPECT_TRUE(AutoCompaction({}));
+  EXPECT_FALSE(AutoCompaction(With("table.datalake.auto-compaction", "False")));
+  EXPECT_FALSE(AutoExpireSnapshot(With("table.datalake.auto-expire-snapshot", "FALSE")));
+  for (const char* indexed : {"INDEXED", "indexed", "Indexed"})
+    EXPECT_EQ(*KvFormatOf(With("table.kv.format", indexed)), RowFormat::kIndexed) << indexed;
+  EXPECT_EQ(*KvFormatOf({}), RowFormat::kCompacted);
+  EXPECT_CODE(ErrorCode::kInvalidTable, KvFormatOf(With("table.kv.format", "arrow")));
+  EXPECT_TRUE(HasArrowLog({}));
+  EXPECT_TRUE(HasArrowLog(With("table.log.format", "arrow")));
+  EXPECT_FALSE(HasArrowLog(With("table.log.format", "indexed")));
+}
+
+TEST(TableOptionsTest, NumbersAndDurations) {
+  EXPECT_EQ(KvFormatVersion({}), 1);
+  EXPECT_EQ(KvFormatVersion(With("table.kv.format-version", " 2 ")), 2);
+  EXPECT_EQ(FreshnessMs({}), 180'000);
+  EXPECT_EQ(FreshnessMs(With("table.datalake.freshness", "5 Min")), 300'000);
+  EXPECT_CODE(ErrorCode::kInvalidConfig, ParseInteger("2147483648"));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, ParseInteger("2 apples"));
+}
+
+}  // namespace
+}  // namespace sluice::types
