@@ -11,6 +11,8 @@ namespace sluice::coordinator {
 
 namespace {
 
+constexpr char kOffsetsSuffix[] = ".offsets";
+
 template <typename Entry>
 meta::PartitionBucket BucketOf(const Entry& entry) {
   meta::PartitionBucket bucket{.bucket = entry.bucket_id()};
@@ -71,7 +73,7 @@ io::Task<Result<std::string>> LakeSnapshots::PrepareTable(wire::PbTableOffsets r
 io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table,
                                                           meta::BucketOffsets offsets) {
   const std::string folder = LakeOffsetsFolder(table->info);
-  const std::string path = io::JoinPath(folder, options_.random->Uuid() + ".offsets");
+  const std::string path = io::JoinPath(folder, options_.random->Uuid() + kOffsetsSuffix);
   std::string text = meta::LakeOffsetsToJson(table->info.table_id, offsets);
   io::FileSystem* files = options_.files;
   auto write = [files, folder, path, text = std::move(text)]() -> Status {
@@ -89,6 +91,12 @@ io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table,
 
 io::Task<Result<std::shared_ptr<const meta::BucketOffsets>>> LakeSnapshots::ReadOffsets(
     meta::TablePtr table, std::string path) {
+  // The files that a snapshot names are removed in the end, so a client may name only such.
+  if (io::FolderOf(LocalPath(path)) != LocalPath(LakeOffsetsFolder(table->info)) ||
+      !path.ends_with(kOffsetsSuffix)) {
+    co_return Error(ErrorCode::kStorage, "lake offsets are not in the table's folder path=", path,
+                    " folder=", LakeOffsetsFolder(table->info));
+  }
   io::FileSystem* files = options_.files;
   auto read = [files, path] { return files->ReadFile(LocalPath(path)); };
   auto text = co_await options_.pool->Run(*options_.loop, std::move(read));
@@ -224,7 +232,7 @@ Status RemoveOffsetsFiles(io::FileSystem& files, const std::set<std::string>& pa
   for (const io::FileSystem::Entry& entry : *entries) {
     const std::string path = io::JoinPath(folder, entry.name);
     const bool old = entry.modified_ms + kOrphanAgeMs < now->modified_ms;
-    if (old && entry.name.ends_with(".offsets") && !kept.contains(path))
+    if (old && entry.name.ends_with(kOffsetsSuffix) && !kept.contains(path))
       RETURN_NOT_OK(files.Remove(path));
   }
   return Status::OK();

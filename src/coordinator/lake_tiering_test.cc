@@ -310,15 +310,32 @@ TEST_F(LakeTieringTest, TheOlderStyleCarriesItsOffsets) {
 }
 
 TEST_F(LakeTieringTest, RefusesCommitsWithoutTheirFile) {
-  EXPECT_CODE(ErrorCode::kStorage, Commit(1, "/remote/none.offsets", true));
-  ASSERT_OK(h_.files.MakeFolders("/remote"));
-  ASSERT_OK(h_.files.ReplaceFile("/remote/other.offsets", meta::LakeOffsetsToJson(99, {})));
-  EXPECT_CODE(ErrorCode::kCorruptRecord, Commit(1, "/remote/other.offsets", true));
+  const std::string folder = io::FolderOf(Prepare({{0, 4}}).lake_table_offsets_path());
+  EXPECT_CODE(ErrorCode::kStorage, Commit(1, folder + "/none.offsets", true));
+  ASSERT_OK(h_.files.ReplaceFile(folder + "/other.offsets", meta::LakeOffsetsToJson(99, {})));
+  EXPECT_CODE(ErrorCode::kCorruptRecord, Commit(1, folder + "/other.offsets", true));
   EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(std::nullopt, false));
   const std::string path = Prepare({{0, 4}}).lake_table_offsets_path();
   ASSERT_OK(h_.DropTable(kTiered));
   EXPECT_CODE(ErrorCode::kTableNotExist, Commit(1, path, true));
   EXPECT_FALSE(*h_.files.Exists(path));
+}
+
+// What a snapshot names is removed with it, so it must be a file of the table.
+TEST_F(LakeTieringTest, RefusesCommitsThatNameOtherFiles) {
+  const std::string folder = io::FolderOf(Prepare({{0, 4}}).lake_table_offsets_path());
+  const std::string good = meta::LakeOffsetsToJson(table_id_, {});
+  for (const std::string& path :
+       {std::string("/remote/stray.offsets"), folder + "/deeper/a.offsets",
+        folder + "/../a.offsets", folder + "/catalog.json", folder + "/.."}) {
+    SCOPED_TRACE(path);
+    if (path.find("..") == std::string::npos) {
+      ASSERT_OK(h_.files.MakeFolders(io::FolderOf(path)));
+      ASSERT_OK(h_.files.ReplaceFile(path, good));
+    }
+    EXPECT_CODE(ErrorCode::kStorage, Commit(1, path, true));
+  }
+  EXPECT_OK(Commit(1, Prepare({{0, 4}}).lake_table_offsets_path(), true));
 }
 
 }  // namespace

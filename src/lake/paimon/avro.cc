@@ -1,5 +1,6 @@
 #include "lake/paimon/avro.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
@@ -53,9 +54,19 @@ class SchemaParser {
     schema->kind = Kind::kUnion;
     for (const Json& branch : json) {
       ASSIGN_OR_RAISE(auto child, Parse(branch, depth + 1));
+      RETURN_NOT_OK(Hold(schema.get(), *child));
       schema->children.push_back(std::move(child));
     }
     return schema;
+  }
+
+  // A named type counts where it is used: its text is there once, its values each time.
+  static Status Hold(Schema* schema, const Schema& child) {
+    schema->height = std::max(schema->height, child.height + 1);
+    schema->nodes += child.nodes;
+    if (schema->height > Schema::kDepthMax) return Corrupt("avro schema is nested too deeply");
+    if (schema->nodes > Schema::kNodesMax) return Corrupt("avro schema has too many types");
+    return Status::OK();
   }
 
   Result<SchemaPtr> Record(const Json& json, int depth) {
@@ -69,6 +80,7 @@ class SchemaParser {
         return Corrupt("avro record field without name or type");
       }
       ASSIGN_OR_RAISE(auto child, Parse(field["type"], depth + 1));
+      RETURN_NOT_OK(Hold(schema.get(), *child));
       schema->fields.push_back({field["name"].get<std::string>(), std::move(child)});
     }
     return Remember(json, std::move(schema));
@@ -79,6 +91,7 @@ class SchemaParser {
     schema->kind = kind;
     if (!json.contains(key)) return Corrupt("avro collection without ", key);
     ASSIGN_OR_RAISE(auto child, Parse(json[key], depth + 1));
+    RETURN_NOT_OK(Hold(schema.get(), *child));
     schema->children.push_back(std::move(child));
     return schema;
   }
@@ -136,7 +149,6 @@ Result<std::string_view> TakeSized(std::string_view* in) {
   return TakeBytes(in, static_cast<size_t>(size));
 }
 
-// Items of zero bytes cannot be bounded by the input, so their number is.
 constexpr int64_t kItemsMax = int64_t{1} << 26;
 
 // The item count of the next block of an array or map; 0 ends it.
@@ -193,7 +205,7 @@ Status EncodeRecord(const Schema& schema, const Value& value, std::string* out) 
   return Status::OK();
 }
 
-Result<Value> DecodeList(const Schema& schema, std::string_view* in) {
+Result<Value> DecodeList(const Schema& schema, std::string_view* in, size_t* values_left) {
   Value::List items;
   int64_t seen = 0;
   while (true) {
@@ -205,28 +217,28 @@ Result<Value> DecodeList(const Schema& schema, std::string_view* in) {
         ASSIGN_OR_RAISE(const std::string_view key, TakeSized(in));
         items.emplace_back(std::string(key));
       }
-      ASSIGN_OR_RAISE(Value item, Decode(*schema.children[0], in));
+      ASSIGN_OR_RAISE(Value item, Decode(*schema.children[0], in, values_left));
       items.push_back(std::move(item));
     }
   }
 }
 
-Result<Value> DecodeRecord(const Schema& schema, std::string_view* in) {
+Result<Value> DecodeRecord(const Schema& schema, std::string_view* in, size_t* values_left) {
   Value::List fields;
   fields.reserve(schema.fields.size());
   for (const Schema::Field& field : schema.fields) {
-    ASSIGN_OR_RAISE(Value value, Decode(*field.schema, in));
+    ASSIGN_OR_RAISE(Value value, Decode(*field.schema, in, values_left));
     fields.push_back(std::move(value));
   }
   return Value(std::move(fields));
 }
 
-Result<Value> DecodeUnion(const Schema& schema, std::string_view* in) {
+Result<Value> DecodeUnion(const Schema& schema, std::string_view* in, size_t* values_left) {
   ASSIGN_OR_RAISE(const int64_t branch, TakeZigzag(in));
   if (branch < 0 || branch >= static_cast<int64_t>(schema.children.size())) {
     return Corrupt("avro union has no branch=", branch);
   }
-  return Decode(*schema.children[static_cast<size_t>(branch)], in);
+  return Decode(*schema.children[static_cast<size_t>(branch)], in, values_left);
 }
 
 template <typename T>
@@ -305,7 +317,20 @@ Status Encode(const Schema& schema, const Value& value, std::string* out) {
   return DoesNotFit("known kind");
 }
 
+size_t ValuesMax(size_t size_bytes) {
+  constexpr size_t kValuesPerByte = 8;
+  constexpr size_t kValuesMin = 1 << 16;
+  return kValuesMin + kValuesPerByte * size_bytes;
+}
+
 Result<Value> Decode(const Schema& schema, std::string_view* in) {
+  size_t values_left = ValuesMax(in->size());
+  return Decode(schema, in, &values_left);
+}
+
+Result<Value> Decode(const Schema& schema, std::string_view* in, size_t* values_left) {
+  if (*values_left == 0) return Corrupt("avro data has too many values");
+  --*values_left;
   switch (schema.kind) {
     case Kind::kNull:
       return Value();
@@ -339,11 +364,11 @@ Result<Value> Decode(const Schema& schema, std::string_view* in) {
     }
     case Kind::kArray:
     case Kind::kMap:
-      return DecodeList(schema, in);
+      return DecodeList(schema, in, values_left);
     case Kind::kRecord:
-      return DecodeRecord(schema, in);
+      return DecodeRecord(schema, in, values_left);
     case Kind::kUnion:
-      return DecodeUnion(schema, in);
+      return DecodeUnion(schema, in, values_left);
   }
   return Corrupt("avro schema of unknown kind");
 }

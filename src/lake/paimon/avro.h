@@ -13,7 +13,7 @@ namespace sluice::lake::paimon::avro {
 /// An Avro schema. Logical types are kept as their base type: the caller knows what it reads.
 ///
 /// Errors on parsing: kCorruptRecord for unknown types, types that contain themselves, nesting
-/// beyond kDepthMax.
+/// beyond kDepthMax, more than kNodesMax types in it; both count each use of a named type.
 struct Schema {
   enum class Kind {
     kNull,
@@ -36,13 +36,16 @@ struct Schema {
     std::shared_ptr<const Schema> schema;
   };
   static constexpr int kDepthMax = 32;
+  static constexpr size_t kNodesMax = 10'000;
 
   Kind kind = Kind::kNull;
   size_t fixed_bytes = 0;            ///< kFixed.
   std::vector<std::string> symbols;  ///< kEnum.
   std::vector<Field> fields;         ///< kRecord.
   std::vector<std::shared_ptr<const Schema>>
-      children;  ///< kArray, kMap: one; kUnion: its branches.
+      children;      ///< kArray, kMap: one; kUnion: its branches.
+  int height = 1;    ///< Of the tree below it, this included.
+  size_t nodes = 1;  ///< Types in that tree.
 
   static Result<std::shared_ptr<const Schema>> Parse(std::string_view json);
   /// Position of a record's field, -1 when there is none.
@@ -72,6 +75,11 @@ Status Encode(const Schema& schema, const Value& value, std::string* out);
 /// Take one datum off the front of `in`. Errors: kCorruptRecord when the bytes end early or break
 /// the format.
 Result<Value> Decode(const Schema& schema, std::string_view* in);
+/// The same; takes the values in it from `values_left`, of which there must be enough: values of no
+/// bytes are not bounded by the input.
+Result<Value> Decode(const Schema& schema, std::string_view* in, size_t* values_left);
+/// A bound for a whole file: no real one has more values than bytes by far.
+size_t ValuesMax(size_t size_bytes);
 
 /// The content of an object container file.
 struct Container {

@@ -162,9 +162,10 @@ Result<Container> ReadContainer(std::string_view file) {
     ASSIGN_OR_RAISE(const std::string block,
                     Decompress(header.codec, std::get<std::string>(raw.datum)));
     std::string_view rest = block;
+    size_t values_left = ValuesMax(block.size());
     for (int64_t i = 0; i < std::get<int64_t>(count.datum); ++i) {
       if (rest.empty()) return Corrupt("avro block ends before its last datum");
-      ASSIGN_OR_RAISE(Value value, Decode(*container.schema, &rest));
+      ASSIGN_OR_RAISE(Value value, Decode(*container.schema, &rest, &values_left));
       container.values.push_back(std::move(value));
     }
     if (!rest.empty()) return Corrupt("avro block goes on behind its last datum");

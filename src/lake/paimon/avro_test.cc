@@ -73,6 +73,43 @@ TEST(AvroTest, RefusesTypesThatContainThemselves) {
   EXPECT_CODE(ErrorCode::kCorruptRecord, Schema::Parse(deep + "\"int\"" + std::string(100, ']')));
 }
 
+// A record of two of the last one, again and again: a few bytes of schema, 2^n values.
+TEST(AvroTest, NamesDoNotUnfoldWithoutBound) {
+  const auto tower = [](int levels, int fields) {
+    std::string last = R"({"type":"record","name":"r0","fields":[]})";
+    for (int i = 1; i <= levels; ++i) {
+      std::string next = R"({"type":"record","name":"r)" + std::to_string(i) + R"(","fields":[)";
+      for (int field = 0; field < fields; ++field) {
+        next += R"({"name":"f)" + std::to_string(field) + R"(","type":)" +
+                (field == 0 ? last : "\"r" + std::to_string(i - 1) + "\"") + "},";
+      }
+      next.back() = ']';
+      last = next + "}";
+    }
+    return last;
+  };
+  EXPECT_OK(Schema::Parse(tower(8, 2)).status());
+  EXPECT_CODE(ErrorCode::kCorruptRecord, Schema::Parse(tower(28, 2)));
+  // Side by side in one record, each type names the one before it: no deeper in the text.
+  std::string chain = R"({"type":"record","name":"all","fields":[)";
+  for (int i = 0; i < 40; ++i) {
+    const std::string last = i == 0 ? R"("int")" : "\"c" + std::to_string(i - 1) + "\"";
+    chain += R"({"name":"f","type":{"type":"record","name":"c)" + std::to_string(i) +
+             R"(","fields":[{"name":"x","type":)" + last + "}]}},";
+  }
+  chain.back() = ']';
+  EXPECT_CODE(ErrorCode::kCorruptRecord, Schema::Parse(chain + "}"));
+}
+
+TEST(AvroTest, ValuesOfNoBytesAreBounded) {
+  ASSERT_OK_AND_ASSIGN(const auto schema, Schema::Parse(R"({"type":"array","items":"null"})"));
+  std::string_view many("\x80\x80\x80\x20\x00", 5);  // 2^25 of them.
+  EXPECT_CODE(ErrorCode::kCorruptRecord, Decode(*schema, &many));
+  std::string_view few("\x06\x00", 2);
+  ASSERT_OK_AND_ASSIGN(const Value value, Decode(*schema, &few));
+  EXPECT_EQ(std::get<Value::List>(value.datum).size(), 3u);
+}
+
 TEST(AvroTest, NamedTypesMayBeUsedTwice) {
   ASSERT_OK_AND_ASSIGN(const auto schema, Schema::Parse(R"({"type":"record","name":"n.r","fields":[
       {"name":"a","type":{"type":"fixed","name":"f","size":2}},{"name":"b","type":"n.f"}]})"));

@@ -58,7 +58,8 @@ class ManifestStore {
 
 /// Apply entries in order: ADD puts a file, DELETE takes one away. DELETEs of files that are not
 /// there are returned.
-std::vector<ManifestEntry> ApplyEntries(LiveFiles* live, const std::vector<ManifestEntry>& entries);
+[[nodiscard]] std::vector<ManifestEntry> ApplyEntries(LiveFiles* live,
+                                                      const std::vector<ManifestEntry>& entries);
 
 /// The types of columns by name.
 std::vector<types::DataTypePtr> TypesOf(const LakeSchema& schema,

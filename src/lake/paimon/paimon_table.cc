@@ -35,8 +35,10 @@ class LiveFilesCache {
     if (before != nullptr) {
       live = *before;
       ASSIGN_OR_RAISE(const auto delta, manifests.ReadEntries(snapshot.delta_manifest_list));
-      ApplyEntries(&live, delta);
-    } else {
+      // A delta that does not fit what is kept is told by the reading of the whole.
+      if (!ApplyEntries(&live, delta).empty()) before = nullptr;
+    }
+    if (before == nullptr) {
       ASSIGN_OR_RAISE(live, manifests.ReadLive(snapshot));
     }
     const std::lock_guard lock(mutex_);
