@@ -222,7 +222,12 @@ Status FlussTableCatalog::CheckNewest(const types::TablePath& path, lake::LakeTa
   io::Loop& loop = NextLoop();
   const auto recorded =
       interruption()->Wait(loop, admin_.GetLakeSnapshot(loop, path, std::nullopt, false));
-  if (!recorded.ok()) return Status::OK();  // Never tiered, or a table of the lake alone.
+  const ErrorCode code = CodeOf(recorded.status());
+  if (code == ErrorCode::kLakeSnapshotNotExist || code == ErrorCode::kLakeStorageNotConfigured ||
+      code == ErrorCode::kTableNotExist || code == ErrorCode::kDatabaseNotExist) {
+    return Status::OK();  // Never tiered, or a table of the lake alone.
+  }
+  RETURN_NOT_OK(recorded);
   ASSIGN_OR_RAISE(const auto newest, table.LatestSnapshot());
   if (newest.has_value() && newest->id >= recorded->snapshot_id) return Status::OK();
   return Error(ErrorCode::kLakeSnapshotNotExist, "lake table has lost its snapshot table=", path,

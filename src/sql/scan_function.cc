@@ -1,4 +1,5 @@
 #include <arrow/record_batch.h>
+#include <arrow/type.h>
 
 #include "sql/engine_internal.h"
 #include "sql/vectors.h"
@@ -123,8 +124,13 @@ Status Emit(ScanState& state, ScanLocal& local, duckdb::DataChunk output) {
     const int column = state.columns[i];
     const SqlType& type =
         state.binding->types[static_cast<size_t>(state.wanted[static_cast<size_t>(column)])];
-    RETURN_NOT_OK(duckdb::FillVector(api, type, *local.batch->column(column), local.next_row, count,
-                                     api.data_chunk_get_vector(output, i)));
+    const Status filled =
+        duckdb::FillVector(api, type, *local.batch->column(column), local.next_row, count,
+                           api.data_chunk_get_vector(output, i));
+    if (!filled.ok()) {
+      return filled.WithMessage(filled.message(),
+                                " column=", local.batch->schema()->field(column)->name());
+    }
   }
   local.next_row += count;
   api.data_chunk_set_size(output, static_cast<Index>(count));

@@ -231,9 +231,14 @@ Result<ResultStreamPtr> Session::State::RunCreateView(const ast::CreateView& cre
     temporary_views.emplace(path, std::move(view));
     return Done();
   }
-  if (tables.GetTable(path).ok())
+  const auto table = tables.GetTable(path);
+  if (table.ok()) {
     return ErrorAt(ErrorCode::kTableAlreadyExist, create.name.at,
                    "a table has this name, name=", path);
+  }
+  const ErrorCode why = CodeOf(table.status());
+  if (why != ErrorCode::kTableNotExist && why != ErrorCode::kDatabaseNotExist)
+    return table.status();
   RETURN_NOT_OK(tables.CreateView(view, create.if_not_exists));
   return Done();
 }

@@ -108,8 +108,19 @@ Status FillTimestamp(const SqlType& type, const arrow::Array& array, int64_t fro
   if (TicksPerSecond(unit) > wanted)
     return Status::Invalid("timestamp column is finer than its type");
   const int64_t factor = wanted / TicksPerSecond(unit);
-  return CopyEach<arrow::TimestampArray, int64_t>(
-      array, from, count, target, [factor](int64_t value) { return value * factor; });
+  const auto& typed = static_cast<const arrow::TimestampArray&>(array);
+  auto* out = DataOf<int64_t>(target);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t value = typed.Value(from + i);
+    // The engine keeps the last values for its infinities.
+    const bool too_far = __builtin_mul_overflow(value, factor, out + i) || out[i] == INT64_MAX ||
+                         out[i] <= -INT64_MAX;
+    if (too_far && typed.IsValid(from + i)) {
+      return Status::ExecutionError("timestamp is outside what a query can hold, value=", value,
+                                    " ticks_per_second=", TicksPerSecond(unit));
+    }
+  }
+  return Status::OK();
 }
 
 Status FillTime(const arrow::Array& array, int64_t from, int64_t count, const Target& target) {
