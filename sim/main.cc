@@ -59,12 +59,14 @@ Arguments Parse(int argc, char** argv) {
   return arguments;
 }
 
-bool RunAll(const NamedWorkload& workload, const Arguments& arguments) {
+// Adds the seeds that ran to `count`.
+bool RunAll(const NamedWorkload& workload, const Arguments& arguments, uint64_t* count) {
   const bool one = arguments.first_seed == arguments.last_seed;
   for (uint64_t seed = arguments.first_seed; seed <= arguments.last_seed; ++seed) {
     if (!one && seed % workload.share != 0) continue;
     std::snprintf(current_run, sizeof current_run, "sim_test --workload %s --seed %llu",
                   workload.name.c_str(), static_cast<unsigned long long>(seed));
+    ++*count;
     const Status ran = RunSeed(workload, seed);
     if (ran.ok()) continue;
     std::fprintf(stderr, "FAILED %s\nreplay: %s\n", ran.message().c_str(), current_run);
@@ -83,9 +85,19 @@ int Main(int argc, char** argv) {
     ExpectProbe(name);
   }
   bool passed = true;
+  bool known = false;
   for (const NamedWorkload& workload : Workloads()) {
     if (!arguments.workload.empty() && arguments.workload != workload.name) continue;
-    passed = RunAll(workload, arguments) && passed;
+    known = true;
+    uint64_t count = 0;
+    passed = RunAll(workload, arguments, &count) && passed;
+    if (count > 0) continue;
+    std::fprintf(stderr, "FAILED: no seed of workload %s ran\n", workload.name.c_str());
+    passed = false;
+  }
+  if (!known) {
+    std::fprintf(stderr, "FAILED: no workload is named %s\n", arguments.workload.c_str());
+    passed = false;
   }
   const bool everything =
       arguments.last_seed - arguments.first_seed >= 99 && arguments.workload.empty();
