@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "sim/ddl_workload.h"
+#include "sim/keys_workload.h"
 #include "sim/log_workload.h"
 #include "sim/tiering_workload.h"
 #include "sim/workload.h"
@@ -33,6 +34,7 @@ std::map<std::string, uint64_t>& Probes() {
 std::vector<NamedWorkload> Workloads() {
   return {
       {"log", 1, [](Machine& machine) { return MakeLogWorkload(machine); }},
+      {"keys", 2, [](Machine& machine) { return MakeKeysWorkload(machine); }},
       {"ddl", 4, [](Machine& machine) { return MakeDdlWorkload(machine); }},
       {"tiering", 4, [](Machine& machine) { return MakeTieringWorkload(machine); }},
   };

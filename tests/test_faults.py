@@ -13,7 +13,7 @@ SEED = int(os.environ.get("SLUICE_TEST_SEED", "0")) or random.randrange(1, 1 << 
 POINT_REACHED_S = 40
 RANDOM_KILLS = 20
 # Passed by a clean stop, and by checkpoints: after a recovery that read much, else rarely.
-ON_STOP = {"log.before-writer-snapshot"}
+ON_STOP = {"log.before-writer-snapshot", "kv.before-store-write", "kv.after-store-write", "kv.mark-removed"}
 # Passed only, or with something to do only, by a process whose forerunner was killed at the second point.
 LEFT_BEHIND_AT = {
     "lake.sweep.after-file": "lake.commit.before-snapshot",  # Files of a round that no snapshot names.

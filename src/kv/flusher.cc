@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "io/crash_point.h"
 
 namespace sluice::kv {
 namespace {
@@ -28,7 +29,10 @@ Status Move(KeyStore& store, const Flusher::BeforeFlush& before_flush,
             const Flusher::Layers& layers, Applied upto) {
   // The store must never be ahead of what the log keeps after a power loss.
   if (before_flush) RETURN_NOT_OK(before_flush(upto.log_offset));
-  return store.Write(NewestOf(layers), upto);
+  CRASH_POINT("kv.before-store-write");
+  RETURN_NOT_OK(store.Write(NewestOf(layers), upto));
+  CRASH_POINT("kv.after-store-write");
+  return Status::OK();
 }
 
 }  // namespace

@@ -96,7 +96,6 @@ class WriteBack {
   const Layer& active() const { return active_; }
   /// Oldest first.
   const std::deque<std::shared_ptr<const Frozen>>& frozen() const { return frozen_; }
-  size_t staged_count() const { return staged_.size(); }
   const Applied& upto() const { return upto_; }
   size_t size_bytes() const;
 

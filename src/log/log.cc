@@ -59,7 +59,7 @@ void Log::AdvanceHighWatermark(int64_t offset) {
 
 Status Log::Usable() const {
   if (!broken_) return Status::OK();
-  return Error(ErrorCode::kLogStorage, "log refuses work after a failed write");
+  return Error(ErrorCode::kLogStorage, "log refuses work after a failed write folder=", folder_);
 }
 
 size_t Log::SegmentIndexOf(int64_t offset) const {

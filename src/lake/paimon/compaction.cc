@@ -50,6 +50,16 @@ ManifestEntry AsDelete(ManifestEntry entry) {
   return entry;
 }
 
+// The inputs go, and what was written from them comes.
+void Replace(const BucketFiles& bucket, const std::vector<ManifestEntry>& inputs,
+             const std::vector<DataFileMeta>& written, std::vector<ManifestEntry>* change) {
+  CRASH_POINT("lake.compact.after-data");
+  for (const ManifestEntry& entry : inputs) change->push_back(AsDelete(entry));
+  for (const DataFileMeta& file : written) {
+    change->push_back({false, bucket.partition, bucket.bucket, inputs.front().total_buckets, file});
+  }
+}
+
 }  // namespace
 
 int32_t TopLevel(const LakeSchema& schema) {
@@ -166,11 +176,7 @@ Status Compactor::RewriteKeyed(const BucketFiles& bucket, const std::vector<Mani
     RETURN_NOT_OK(out.Write(columns, rows->count));
   }
   ASSIGN_OR_RAISE(const auto written, out.Finish());
-  CRASH_POINT("lake.compact.after-data");
-  for (const ManifestEntry& entry : inputs) change->push_back(AsDelete(entry));
-  for (const DataFileMeta& file : written) {
-    change->push_back({false, bucket.partition, bucket.bucket, inputs.front().total_buckets, file});
-  }
+  Replace(bucket, inputs, written, change);
   return Status::OK();
 }
 
@@ -223,11 +229,7 @@ Status Compactor::RewriteAppend(const BucketFiles& bucket, const std::vector<Man
     }
   }
   ASSIGN_OR_RAISE(const auto written, out.Finish());
-  CRASH_POINT("lake.compact.after-data");
-  for (const ManifestEntry& entry : inputs) change->push_back(AsDelete(entry));
-  for (const DataFileMeta& file : written) {
-    change->push_back({false, bucket.partition, bucket.bucket, inputs.front().total_buckets, file});
-  }
+  Replace(bucket, inputs, written, change);
   return Status::OK();
 }
 
