@@ -310,6 +310,7 @@ TEST(RocksKeyStoreTest, APowerLossDoesNotBringTheCloseMarkBack) {
     io::SeededRandom random(seed);
     files.Crash(random);
     ASSERT_OK(files.MakeFolders(io::JoinPath(folder, "db")));  // As it is on the real disk.
+    ASSERT_OK(files.ReplaceFile(io::JoinPath(folder, "db/CURRENT"), ""));
     EXPECT_EQ(*stores->Open(folder).ValueOrDie()->applied(), (Applied{2, 1})) << seed;
   }
 }
