@@ -31,8 +31,8 @@ MODULES = {
 
 # Programs beside src, likewise.
 PROGRAMS = {
-    "sim": ["log", "coordinator", "tiering"],
-    "fuzz": ["wire", "sql"],
+    "sim": ["log", "tablet", "kv", "coordinator", "tiering"],
+    "fuzz": ["wire", "sql", "gateway"],
     "bench": ["client", "wire"],
 }
 
