@@ -1,5 +1,7 @@
 #include "types/byte_size.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -8,44 +10,47 @@ namespace sluice::types {
 namespace {
 
 struct SizeUnit {
-  std::string_view names;  // Separated and surrounded by blanks.
-  int64_t bytes;
+  std::string_view name;
+  int shift;
 };
 constexpr SizeUnit kSizeUnits[] = {
-    {"  b byte bytes ", 1},
-    {" k kb kibibytes ", int64_t{1} << 10},
-    {" m mb mebibytes ", int64_t{1} << 20},
-    {" g gb gibibytes ", int64_t{1} << 30},
-    {" t tb tebibytes ", int64_t{1} << 40},
+    {"", 0},           {"b", 0},  {"byte", 0}, {"bytes", 0},      {"k", 10}, {"kb", 10},
+    {"kibibytes", 10}, {"m", 20}, {"mb", 20},  {"mebibytes", 20}, {"g", 30}, {"gb", 30},
+    {"gibibytes", 30}, {"t", 40}, {"tb", 40},  {"tebibytes", 40},
 };
 
-// The words of a text without its blanks, in lower case.
-std::string Squeezed(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (!std::isspace(static_cast<unsigned char>(c)))
-      out.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-  }
+bool IsBlank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && IsBlank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string LowerCased(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
 }  // namespace
 
 Result<int64_t> ParseByteSize(std::string_view text) {
-  const std::string squeezed = Squeezed(text);
-  const char* const end = squeezed.data() + squeezed.size();
+  const std::string_view trimmed = Trimmed(text);
+  const char* const end = trimmed.data() + trimmed.size();
   int64_t number = 0;
-  const auto parsed = std::from_chars(squeezed.data(), end, number);
+  const auto parsed = std::from_chars(trimmed.data(), end, number);
   if (parsed.ec != std::errc() || number < 0) {
     return Error(ErrorCode::kInvalidConfig, "not a number with a unit value=", text);
   }
-  const std::string word = " " + std::string(parsed.ptr, end) + " ";
-  for (const SizeUnit& unit : kSizeUnits) {
-    if (unit.names.find(word) == std::string_view::npos) continue;
-    if (number > std::numeric_limits<int64_t>::max() / unit.bytes) break;
-    return number * unit.bytes;
+  const std::string name =
+      LowerCased(Trimmed(std::string_view(parsed.ptr, static_cast<size_t>(end - parsed.ptr))));
+  const auto unit = std::ranges::find(kSizeUnits, std::string_view(name), &SizeUnit::name);
+  if (unit == std::end(kSizeUnits) || number > std::numeric_limits<int64_t>::max() >> unit->shift) {
+    return Error(ErrorCode::kInvalidConfig, "unknown unit or too large value=", text);
   }
-  return Error(ErrorCode::kInvalidConfig, "unknown unit or too large value=", text);
+  return number << unit->shift;
 }
 
 }  // namespace sluice::types
