@@ -205,9 +205,10 @@ Status Log::FinishCut(int64_t offset) {
 
 Status Log::TruncateFullyAndStartAt(int64_t offset) {
   RETURN_NOT_OK(Usable());
-  RETURN_NOT_OK(state_->BeginRestart(offset));
+  // What failed may be saved all the same.
+  Status done = state_->BeginRestart(offset);
   ++truncations_;
-  const Status done = RestartAt(offset);
+  if (done.ok()) done = RestartAt(offset);
   broken_ = !done.ok();
   return done;
 }
@@ -215,20 +216,22 @@ Status Log::TruncateFullyAndStartAt(int64_t offset) {
 // The second half of TruncateFullyAndStartAt, which recovery repeats when it was interrupted.
 Status Log::RestartAt(int64_t offset) {
   RETURN_NOT_OK(RemoveSegments(0, segments_.size()));
+  end_offset_ = high_watermark_ = synced_offset_ = recovery_point_ = offset;
+  saved_bytes_ = written_bytes_;
+  largest_timestamp_ms_ = -1;
+  const Status started = StartSegment(offset);
+  // There is always a newest segment: this one is empty until the log is opened again.
+  if (!started.ok()) segments_.push_back(std::make_unique<Segment>(*files_, folder_, offset, 0));
+  RETURN_NOT_OK(started);
   RETURN_NOT_OK(RemoveSnapshots(0, kCleanlyClosed));
   writers_->Clear();
-  RETURN_NOT_OK(StartSegment(offset));
   // Without a snapshot a recovery point from before the restart would be believed; with one the
   // folder counts as durable.
   RETURN_NOT_OK(file_system_.SyncPath(folder_));
   path_durable_ = true;
   RETURN_NOT_OK(WriteSnapshot(offset, *writers_));
   RETURN_NOT_OK(state_->TruncateEpochs(offset));
-  RETURN_NOT_OK(state_->EndRestart());
-  end_offset_ = high_watermark_ = synced_offset_ = recovery_point_ = offset;
-  saved_bytes_ = written_bytes_;
-  largest_timestamp_ms_ = -1;
-  return Status::OK();
+  return state_->EndRestart();
 }
 
 }  // namespace sluice::log

@@ -100,6 +100,39 @@ TEST(LogFolderTest, AFlushedLogKeepsItsFolderThoughAKilledProcessMadeIt) {
   }
 }
 
+// Whatever fails in a restart, the log still answers who asks it, and the next Open ends it.
+TEST(LogFolderTest, ARestartThatFailsLeavesALogToAsk) {
+  constexpr char kFolder[] = "/data/db/t-1/log-0";
+  LogOptions options;
+  options.segment_bytes = 300;
+  bool failed = true;
+  for (uint64_t nth = 1; failed; ++nth) {
+    SCOPED_TRACE(nth);
+    io::SimClock clock;
+    io::SimFileSystem files(clock);
+    ASSERT_OK_AND_ASSIGN(auto log, Log::Open(files, clock, kFolder, options, Log::kScanAll));
+    for (int i = 0; i < 20; ++i) ASSERT_OK(log->AppendAsLeader(MakeBatch({}), 0));
+    files.FailOperation(nth);
+    failed = !log->TruncateFullyAndStartAt(7).ok();
+    files.FailOperation(0);
+    EXPECT_LE(log->start_offset(), log->end_offset());
+    EXPECT_EQ(log->Segments().back().end_offset, log->end_offset());
+    EXPECT_GE(log->size_bytes(), 0u);
+    EXPECT_OK(log->Read(log->end_offset(), 1000, log->end_offset(), /*at_least_one=*/true));
+    for (int64_t offset = 0; offset < 20; ++offset) {
+      [[maybe_unused]] const auto read =
+          log->Read(offset, 1000, log->end_offset(), /*at_least_one=*/true);
+    }
+    [[maybe_unused]] const auto by_time = log->OffsetOfTimestamp(0);
+    EXPECT_EQ(log->Roll().ok(), !failed);
+    log.reset();
+    ASSERT_OK_AND_ASSIGN(log, Log::Open(files, clock, kFolder, options, Log::kScanAll));
+    const bool begun = !failed || log->start_offset() != 0;
+    EXPECT_EQ(log->start_offset(), begun ? 7 : 0);
+    EXPECT_EQ(log->end_offset(), begun ? 7 : 20);
+  }
+}
+
 TEST_F(RecoveryTest, DropsSegmentsAfterATornOne) {
   ASSERT_OK(Reopen());
   Fill(40);
