@@ -109,6 +109,27 @@ TEST_F(UnsavedBoundTest, WhatARestartReadsIsBounded) {
   for (int32_t id = 0; id < 16; ++id) EXPECT_EQ(Lookup(0, {id}).ValueOrDie()[0]->amount, 11);
 }
 
+// The bytes of a torn batch count as read, and there is nothing to save of them but that they are
+// gone: the shard must not be busy with it for ever.
+TEST_F(UnsavedBoundTest, ATornBatchIsSavedAway) {
+  Write(0);
+  Stop();
+  std::string torn = LogBatch({{1, Unpacked(60 * kKiB), 1}});
+  StoreLe(torn.data(), int64_t{16});  // Its offset follows on the log's.
+  torn.back() = static_cast<char>(torn.back() ^ 1);
+  const auto log_folder =
+      BucketFolders::Of(folder.path(), {"db", "log"}, "", {kLogTable, std::nullopt, 0}).log;
+  ASSERT_OK_AND_ASSIGN(const auto file, io::LocalFileSystem().Open(
+                                            io::JoinPath(log_folder, "00000000000000000000.log"),
+                                            io::FileSystem::Mode::kCreate));
+  ASSERT_OK(file->Append(torn));
+  Start();
+  LeadAll();
+  EXPECT_GT(StatusOf(kLogTable, 0).opened_scan_bytes, 40 * kKiB);
+  EXPECT_TRUE(Soon([&] { return StatusOf(kLogTable, 0).unsaved_log_bytes == 0; }));
+  EXPECT_EQ(ReadAll(kLogTable, 0).size(), 16u);
+}
+
 class WriteBackShareTest : public UnsavedTest {
  protected:
   void SetUp() override {
