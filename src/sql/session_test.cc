@@ -166,5 +166,51 @@ TEST(SessionTest, BatchesOfLongTextsAreCut) {
   EXPECT_EQ(sizes, (std::vector<int64_t>{3, 3, 2}));
 }
 
+// What a log holds and the engine's microseconds do not.
+TEST(SessionTest, TimestampsOutOfRangeAreErrors) {
+  MemorySession memory;
+  ASSERT_OK(memory.Run("CREATE TABLE t (ts TIMESTAMP(3)) WITH ('bucket.num' = '1')"));
+  const auto write = [&](std::optional<int64_t> value_ms) -> Status {
+    arrow::TimestampBuilder values(arrow::timestamp(arrow::TimeUnit::MILLI),
+                                   arrow::default_memory_pool());
+    RETURN_NOT_OK(value_ms.has_value() ? values.Append(*value_ms) : values.AppendNull());
+    ASSIGN_OR_RAISE(const auto column, values.Finish());
+    const auto schema = arrow::schema({arrow::field("ts", column->type())});
+    ASSIGN_OR_RAISE(const auto sink,
+                    memory.catalog.OpenSink({"fluss", "t"}, {.columns = {"ts"}, .deletes = false}));
+    RETURN_NOT_OK(sink->Write(arrow::RecordBatch::Make(schema, 1, {column})));
+    return sink->Finish();
+  };
+  ASSERT_OK(write(std::nullopt));
+  ASSERT_OK(write(INT64_MAX / 1000 - 1));
+  ASSERT_OK_AND_ASSIGN(const Answer near_the_end, memory.Run("SELECT COUNT(ts) FROM t"));
+  EXPECT_EQ(near_the_end.rows[0][0], "1");
+  ASSERT_OK(write(INT64_MIN / 1000 - 1));
+  const auto answer = memory.Run("SELECT ts FROM t");
+  EXPECT_FALSE(answer.ok());
+  EXPECT_NE(answer.status().message().find("value=-9223372036854776"), std::string::npos)
+      << answer.status().ToString();
+  EXPECT_NE(answer.status().message().find("column=ts"), std::string::npos)
+      << answer.status().ToString();
+}
+
+// A catalog whose server does not answer when it is asked for a table.
+class SilentCatalog : public MemoryCatalog {
+ public:
+  using MemoryCatalog::MemoryCatalog;
+  Result<types::TableInfo> GetTable(const types::TablePath&) override {
+    return Error(ErrorCode::kNetwork, "no answer");
+  }
+};
+
+TEST(SessionTest, AViewIsMadeOnlyWhereThereIsNoTableForSure) {
+  SetClock clock;
+  const auto catalog = std::make_shared<SilentCatalog>(clock);
+  Session session(TestEngine(), catalog, clock);
+  EXPECT_CODE(ErrorCode::kNetwork, session.Execute("CREATE VIEW v AS SELECT 1 AS a"));
+  ASSERT_OK_AND_ASSIGN(const auto views, catalog->ListViews("fluss"));
+  EXPECT_TRUE(views.empty());
+}
+
 }  // namespace
 }  // namespace sluice::sql
