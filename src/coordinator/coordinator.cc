@@ -201,41 +201,4 @@ io::Task<Status> Coordinator::DropView(io::Loop& loop, types::TablePath path) {
   });
 }
 
-io::Task<Status> Coordinator::PutValue(io::Loop& loop, std::string area, std::string key,
-                                       std::string value) {
-  return OnCoordinator<Status>(core_, loop, [=](CoordinatorCore& core) {
-    return core.options.catalog->PutValue(area, key, value);
-  });
-}
-
-io::Task<Status> Coordinator::DeleteValue(io::Loop& loop, std::string area, std::string key) {
-  return OnCoordinator<Status>(core_, loop, [=](CoordinatorCore& core) {
-    return core.options.catalog->DeleteValue(area, key);
-  });
-}
-
-io::Task<Result<std::optional<std::string>>> Coordinator::GetValue(io::Loop& loop, std::string area,
-                                                                   std::string key) {
-  return OnCoordinator<Result<std::optional<std::string>>>(core_, loop, [=](CoordinatorCore& core) {
-    return core.options.catalog->GetValue(area, key);
-  });
-}
-
-io::Task<Result<std::vector<std::string>>> Coordinator::ListValues(io::Loop& loop,
-                                                                   std::string area) {
-  return OnCoordinator<Result<std::vector<std::string>>>(
-      core_, loop, [=](CoordinatorCore& core) { return core.options.catalog->ListValues(area); });
-}
-
-io::Task<Result<std::vector<Coordinator::TieringInfo>>> Coordinator::TieringState(io::Loop& loop) {
-  return OnCoordinator<Result<std::vector<TieringInfo>>>(core_, loop, [](CoordinatorCore& core) {
-    std::vector<TieringInfo> infos;
-    for (const TieringQueue::View& view : core.desk->Tables()) {
-      infos.push_back({view.table_id, std::string(TieringQueue::NameOf(view.state)),
-                       view.tiering_epoch, view.failures});
-    }
-    return Result<std::vector<TieringInfo>>(std::move(infos));
-  });
-}
-
 }  // namespace sluice::coordinator

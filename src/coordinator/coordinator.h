@@ -61,23 +61,9 @@ class Coordinator : public io::Service {
   /// As Catalog::NextColumnIds.
   io::Task<Result<int64_t>> NewColumnIds(io::Loop& loop, int64_t table_id, int64_t count);
 
-  // Views and small values of the SQL side, which have no call in the protocol.
+  // Views of the SQL side, which have no call in the protocol.
   io::Task<Status> CreateView(io::Loop& loop, meta::ViewInfo view, bool replace);
   io::Task<Status> DropView(io::Loop& loop, types::TablePath path);
-  io::Task<Status> PutValue(io::Loop& loop, std::string area, std::string key, std::string value);
-  io::Task<Status> DeleteValue(io::Loop& loop, std::string area, std::string key);
-  io::Task<Result<std::optional<std::string>>> GetValue(io::Loop& loop, std::string area,
-                                                        std::string key);
-  io::Task<Result<std::vector<std::string>>> ListValues(io::Loop& loop, std::string area);
-
-  /// How the tiering queue sees a table, for pages and metrics.
-  struct TieringInfo {
-    int64_t table_id = -1;
-    std::string state;  ///< "Scheduled", "Pending", "Tiering", …
-    int64_t tiering_epoch = 0;
-    int64_t failures = 0;  ///< In a row.
-  };
-  io::Task<Result<std::vector<TieringInfo>>> TieringState(io::Loop& loop);
 
  private:
   std::shared_ptr<CoordinatorCore> core_;  // Shared with what still runs on the loop.

@@ -38,7 +38,6 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
 
   /// The tiering epoch of the round under way, if any.
   std::optional<int64_t> RoundOf(int64_t table_id) const { return queue_.RoundOf(table_id); }
-  std::vector<TieringQueue::View> Tables() const { return queue_.Tables(); }
 
  private:
   TieringQueue::Time Now() const;

@@ -178,12 +178,4 @@ std::optional<int64_t> TieringQueue::RoundOf(int64_t table_id) const {
   return found->second.tiering_epoch;
 }
 
-std::vector<TieringQueue::View> TieringQueue::Tables() const {
-  std::vector<View> views;
-  for (const auto& [table_id, table] : tables_) {
-    views.push_back({table_id, table.state, table.tiering_epoch, table.failures});
-  }
-  return views;
-}
-
 }  // namespace sluice::coordinator

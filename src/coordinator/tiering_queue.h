@@ -37,12 +37,6 @@ class TieringQueue {
     types::TablePath path;
     int64_t tiering_epoch;
   };
-  struct View {
-    int64_t table_id;
-    State state;
-    int64_t tiering_epoch;
-    int64_t failures;
-  };
 
   /// Start to follow a table. Its first probe is due at once.
   void Add(int64_t table_id, types::TablePath path, Time freshness, Time now);
@@ -73,7 +67,6 @@ class TieringQueue {
 
   /// The tiering epoch of a table that is Tiering, else nullopt.
   std::optional<int64_t> RoundOf(int64_t table_id) const;
-  std::vector<View> Tables() const;
 
  private:
   struct Table {

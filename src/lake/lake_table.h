@@ -52,8 +52,6 @@ struct LakeSchema {
   int IndexOfId(int32_t field_id) const;
   /// Primary key without the partition columns, in primary-key order: the sort key of files.
   std::vector<std::string> TrimmedPrimaryKey() const;
-  /// True when the table ends with __bucket, __offset, __timestamp.
-  bool has_system_columns() const { return IndexOf(kTimestampColumn) >= 0; }
   /// Option `bucket`; -1 when it is not set.
   int32_t bucket_count() const;
   std::string Option(const std::string& key, const std::string& fallback = "") const;

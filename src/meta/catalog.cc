@@ -288,30 +288,6 @@ Result<int64_t> Catalog::DropPartition(const types::TablePath& path, const std::
   return left;
 }
 
-Status Catalog::SetBuckets(std::vector<std::pair<types::BucketId, BucketState>> buckets) {
-  CatalogState next = Next();
-  Ops ops;
-  for (auto& [id, bucket] : buckets) {
-    ASSIGN_OR_RAISE(const TablePtr old, next.Table(id.table_id));
-    const BucketState* before = old->FindBucket({id.partition_id, id.bucket});
-    if (before == nullptr) return Error(ErrorCode::kUnknownTableOrBucket, "no such bucket ", id);
-    auto table = std::make_shared<TableState>(*old);
-    std::string assignment = nodes::TableAssignment(id.table_id);
-    if (id.partition_id.has_value()) {
-      assignment = nodes::PartitionAssignment(*id.partition_id);
-      auto partition = std::make_shared<PartitionState>(*table->FindPartition(*id.partition_id));
-      partition->buckets[id.bucket] = bucket;
-      table->SetPartition(partition);
-    } else {
-      table->buckets[id.bucket] = bucket;
-    }
-    CHECK(before->replicas == bucket.replicas);  // Moving replicas is another operation.
-    ops.push_back(MetaStore::Set(nodes::Leader(assignment, id.bucket), nodes::WriteLeader(bucket)));
-    PlaceTable(table, &next);
-  }
-  return Commit(std::move(ops), std::move(next));
-}
-
 Result<std::vector<LakeSnapshot>> Catalog::RecordLakeSnapshot(
     int64_t table_id, LakeSnapshot snapshot, std::optional<int64_t> earliest_to_keep) {
   CHECK(snapshot.tiered != nullptr);

@@ -63,9 +63,6 @@ class Catalog {
   Result<int64_t> DropPartition(const types::TablePath& path, const std::string& name,
                                 std::optional<DdlIntent> follow_up = std::nullopt);
 
-  /// Replace the states of buckets that exist.
-  Status SetBuckets(std::vector<std::pair<types::BucketId, BucketState>> buckets);
-
   /// Take `count` writer ids never given before; returns the first.
   Result<int64_t> NextWriterIds(int64_t count);
   /// The same of the values of a table's auto-increment column, which begin at 1.

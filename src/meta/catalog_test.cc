@@ -231,20 +231,6 @@ TEST_P(CatalogTest, PartitionsSurviveARestart) {
   EXPECT_EQ(visited, 2);
 }
 
-TEST_P(CatalogTest, BucketStatesSurviveARestart) {
-  ASSERT_OK_AND_ASSIGN(const TablePtr made, catalog_->CreateTable(NewTable({"fluss", "t"})));
-  BucketState changed = made->buckets[1];
-  changed.leader_epoch = 3;
-  changed.bucket_epoch = 7;
-  ASSERT_OK(catalog_->SetBuckets({{{made->info.table_id, std::nullopt, 1}, changed}}));
-  EXPECT_CODE(ErrorCode::kUnknownTableOrBucket,
-              catalog_->SetBuckets({{{made->info.table_id, std::nullopt, 2}, changed}}));
-  Restart();
-  const TablePtr table = catalog_->state()->FindTable(made->info.table_id);
-  EXPECT_EQ(table->buckets[0], made->buckets[0]);
-  EXPECT_EQ(table->buckets[1], changed);
-}
-
 LakeSnapshot Snapshot(int64_t id, bool readable) {
   LakeSnapshot snapshot{.snapshot_id = id, .tiered_offsets_path = "/r/" + std::to_string(id)};
   snapshot.tiered =
