@@ -58,7 +58,8 @@ Status RowCheck::CheckRow(std::string_view row, std::span<const Part> parts) con
     if (!parts[column.position].has_value()) continue;
     std::string_view text = *parts[column.position];
     uint64_t size = 0;
-    if (sized_ && !TakeVarint(&text, &size, 5)) return Corrupt("text ends early");
+    if (sized_ && !TakeVarint(&text, &size, 5))
+      return Corrupt("text ends early column=", column.name);
     if (!arrow::util::ValidateUTF8(text)) {
       return Corrupt("text is not UTF-8 column=", column.name);
     }

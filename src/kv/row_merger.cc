@@ -30,22 +30,24 @@ Result<DeleteBehavior> BehaviorNamed(const std::string& name, MergeEngine engine
 // millisecond).
 using VersionOrder = std::pair<int64_t, int32_t>;
 
-Result<VersionOrder> OrderOf(const types::DataType& type, types::RowFormat format,
+Result<VersionOrder> OrderOf(const types::Column& column, types::RowFormat format,
                              std::string_view part) {
+  const types::DataType& type = *column.type;
   const bool timestamp =
       type.kind() == types::TypeKind::kTimestamp || type.kind() == types::TypeKind::kTimestampLtz;
   const bool nanos = timestamp && type.precision() > 3;
   if (format == types::RowFormat::kIndexed) {
     const size_t width = type.kind() == types::TypeKind::kInteger ? 4 : nanos ? 12 : 8;
     if (part.size() != width)
-      return Corrupt("version value has the wrong size size_bytes=", part.size());
+      return Corrupt("version value has the wrong size column=", column.name,
+                     " size_bytes=", part.size());
     if (width == 4) return VersionOrder(LoadLe<int32_t>(part.data()), 0);
     return VersionOrder(LoadLe<int64_t>(part.data()), nanos ? LoadLe<int32_t>(part.data() + 8) : 0);
   }
   uint64_t value = 0;
   uint64_t rest = 0;
-  if (!TakeVarint(&part, &value)) return Corrupt("version value ends early");
-  if (nanos && !TakeVarint(&part, &rest)) return Corrupt("version value ends early");
+  if (!TakeVarint(&part, &value) || (nanos && !TakeVarint(&part, &rest)))
+    return Corrupt("version value ends early column=", column.name);
   if (type.kind() == types::TypeKind::kInteger) return VersionOrder(static_cast<int32_t>(value), 0);
   return VersionOrder(static_cast<int64_t>(value), static_cast<int32_t>(rest));
 }
@@ -209,10 +211,11 @@ Result<bool> RowMerger::IsOlder(std::span<const Part> parts, std::string_view ol
   ASSIGN_OR_RAISE(const Parts old_parts, latest_.codec.Split(old_row));
   if (!old_parts[position].has_value()) return false;
   if (!parts[position].has_value()) return true;
-  const types::DataType& type = *latest_.codec.columns()[position];
-  ASSIGN_OR_RAISE(const VersionOrder now, OrderOf(type, latest_.codec.format(), *parts[position]));
+  const types::Column& column = latest_.schema->columns[position];
+  ASSIGN_OR_RAISE(const VersionOrder now,
+                  OrderOf(column, latest_.codec.format(), *parts[position]));
   ASSIGN_OR_RAISE(const VersionOrder before,
-                  OrderOf(type, latest_.codec.format(), *old_parts[position]));
+                  OrderOf(column, latest_.codec.format(), *old_parts[position]));
   return now < before;
 }
 

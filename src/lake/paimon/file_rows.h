@@ -41,6 +41,7 @@ class FileRowsReader {
       const std::vector<Predicate>& predicates = {});
   /// The next batch, null at the end.
   Result<std::unique_ptr<FileRows>> Next();
+  const std::string& path() const { return path_; }
 
  private:
   struct Source {

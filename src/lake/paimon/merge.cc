@@ -32,6 +32,9 @@ struct MergeReader::Cursor {
   int64_t sequence() const { return batch->sequences->Value(static_cast<int64_t>(row)); }
   int8_t kind() const { return batch->kinds->Value(static_cast<int64_t>(row)); }
   uint32_t consumed_row() const { return static_cast<uint32_t>(finished_rows + row - start); }
+  Status OutOfOrder() const {
+    return Corrupt("keys of a lake file do not ascend, path=", file->path());
+  }
   void Finish() {
     if (batch != nullptr && row > start) {
       finished.push_back({batch, start, row});
@@ -70,7 +73,7 @@ Status MergeReader::Fill(Cursor* cursor) {
     if (cursor->batch == nullptr) return Status::OK();
     if (cursor->batch->count > 0 && !cursor->last_key.empty() &&
         cursor->key() <= cursor->last_key) {
-      return Corrupt("keys of a lake file do not ascend");
+      return cursor->OutOfOrder();
     }
   }
   return Status::OK();
@@ -81,8 +84,7 @@ Status MergeReader::Advance(Cursor* cursor) {
   ++cursor->row;
   ++consumed_;
   if (cursor->row < static_cast<size_t>(cursor->batch->count)) {
-    if (cursor->key() <= before) return Corrupt("keys of a lake file do not ascend");
-    return Status::OK();
+    return cursor->key() <= before ? cursor->OutOfOrder() : Status::OK();
   }
   return Fill(cursor);
 }
