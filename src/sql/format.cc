@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/floor_div.h"
 #include "sql/java_text.h"
 
 namespace sluice::sql {
@@ -48,10 +49,6 @@ void AppendQuoted(std::string_view text, std::string* out) {
   out->push_back('"');
 }
 
-int64_t FloorDivide(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
-}
-
 int64_t TicksPerSecond(arrow::TimeUnit::type unit) {
   switch (unit) {
     case arrow::TimeUnit::SECOND:
@@ -70,7 +67,7 @@ std::string TimestampCell(const DataType& type, const arrow::Array& array, int64
   const int64_t ticks =
       TicksPerSecond(static_cast<const arrow::TimestampType&>(*array.type()).unit());
   const int64_t value = static_cast<const arrow::TimestampArray&>(array).Value(row);
-  const int64_t seconds = FloorDivide(value, ticks);
+  const int64_t seconds = FloorDiv(value, ticks);
   return TimestampText(seconds,
                        static_cast<int32_t>((value - seconds * ticks) * (1000000000 / ticks)),
                        type.precision());

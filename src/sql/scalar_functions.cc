@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/floor_div.h"
 #include "sql/java_text.h"
 #include "sql/scalar_register_internal.h"
 
@@ -74,16 +75,12 @@ Outcome<double> TruncateDouble(double value, int32_t digits) {
 
 // --- times ---
 
-int64_t FloorQuotient(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
-}
-
 Instant Split(Micros at) {
-  const int64_t seconds = FloorQuotient(at.value, 1000000);
+  const int64_t seconds = FloorDiv(at.value, 1000000);
   return {seconds, static_cast<int32_t>((at.value - seconds * 1000000) * 1000)};
 }
 Instant Split(Nanos at) {
-  const int64_t seconds = FloorQuotient(at.value, 1000000000);
+  const int64_t seconds = FloorDiv(at.value, 1000000000);
   return {seconds, static_cast<int32_t>(at.value - seconds * 1000000000)};
 }
 Micros ToMicros(const Instant& at) { return {at.seconds * 1000000 + at.nanos / 1000}; }
@@ -120,13 +117,13 @@ Outcome<std::string> TimeToText(Time at, int32_t digits) {
 }
 Outcome<Micros> CutMicros(Micros at, int32_t digits) {
   const int64_t step = digits >= 6 ? 1 : Power(6 - digits);
-  return Micros{FloorQuotient(at.value, step) * step};
+  return Micros{FloorDiv(at.value, step) * step};
 }
 Outcome<Nanos> CutNanos(Nanos at, int32_t digits) {
   const int64_t step = Power(9 - digits);
-  return Nanos{FloorQuotient(at.value, step) * step};
+  return Nanos{FloorDiv(at.value, step) * step};
 }
-Outcome<Micros> NanosToMicros(Nanos at) { return Micros{FloorQuotient(at.value, 1000)}; }
+Outcome<Micros> NanosToMicros(Nanos at) { return Micros{FloorDiv(at.value, 1000)}; }
 // `column`: whose value it becomes, for messages; may be empty.
 Outcome<Nanos> MicrosToNanos(Micros at, std::string_view column) {
   const auto nanos = ToNanos(Split(at));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/floor_div.h"
 #include "sql/vectors.h"
 
 namespace sluice::sql::duckdb {
@@ -94,16 +95,12 @@ Status ReadDecimal(const SqlType& type, const Slice& slice, arrow::ArrayBuilder*
   return ReadEach<Builder, std::array<uint64_t, 2>>(slice, out, WideDecimal);
 }
 
-int64_t FloorDivide(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
-}
-
 Status ReadTimestamp(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* out) {
   const int64_t divisor = type.precision == 0   ? 1000000
                           : type.precision <= 3 ? 1000
                                                 : 1;  // From µs, or ns as ns.
   return ReadEach<arrow::TimestampBuilder, int64_t>(
-      slice, out, [divisor](int64_t value) { return FloorDivide(value, divisor); });
+      slice, out, [divisor](int64_t value) { return FloorDiv(value, divisor); });
 }
 
 Status ReadTime(const SqlType& type, const Slice& slice, arrow::ArrayBuilder* out) {

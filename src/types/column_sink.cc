@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/floor_div.h"
 #include "types/column_sink_internal.h"
 
 namespace sluice::types {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/floor_div.h"
 #include "types/column_view_internal.h"
 
 namespace sluice::types {

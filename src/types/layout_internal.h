@@ -82,8 +82,4 @@ constexpr size_t kInlineBytesMax = 7;
 
 enum class RowLayout : uint8_t { kCompacted, kIndexed, kBinary };
 
-constexpr int64_t FloorDiv(int64_t value, int64_t divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
-}
-
 }  // namespace sluice::types

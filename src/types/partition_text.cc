@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/bytes.h"
+#include "base/floor_div.h"
 #include "types/column_sink_internal.h"
 #include "types/column_view_internal.h"
 #include "types/row.h"
