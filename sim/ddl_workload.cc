@@ -27,12 +27,6 @@ class SimStore : public meta::MetaStore {
     // An error says that nothing was applied, unless the machine has stopped: then nobody hears it.
     return machine_.Operation("applied").ok() ? Status::OK() : machine_.Operation("applied");
   }
-  Result<SessionId> BeginSession() override { return inner_->BeginSession(); }
-  Status EndSession(SessionId session) override { return inner_->EndSession(session); }
-  WatchId Watch(std::string path, Watcher watcher) override {
-    return inner_->Watch(std::move(path), std::move(watcher));
-  }
-  void Unwatch(WatchId watch) override { inner_->Unwatch(watch); }
 
  private:
   Machine& machine_;

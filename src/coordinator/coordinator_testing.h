@@ -42,12 +42,6 @@ class PoweredStore : public meta::MetaStore {
     RETURN_NOT_OK(power_.Check());
     return inner_->Apply(std::move(ops));
   }
-  Result<SessionId> BeginSession() override { return inner_->BeginSession(); }
-  Status EndSession(SessionId session) override { return inner_->EndSession(session); }
-  WatchId Watch(std::string path, Watcher watcher) override {
-    return inner_->Watch(std::move(path), std::move(watcher));
-  }
-  void Unwatch(WatchId watch) override { inner_->Unwatch(watch); }
 
  private:
   const Power& power_;

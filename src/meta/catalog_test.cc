@@ -28,12 +28,6 @@ class FailingStore : public MetaStore {
     if (broken) return Error(ErrorCode::kStorage, "disk is full");
     return inner_->Apply(std::move(ops));
   }
-  Result<SessionId> BeginSession() override { return inner_->BeginSession(); }
-  Status EndSession(SessionId session) override { return inner_->EndSession(session); }
-  WatchId Watch(std::string path, Watcher watcher) override {
-    return inner_->Watch(std::move(path), std::move(watcher));
-  }
-  void Unwatch(WatchId watch) override { inner_->Unwatch(watch); }
   bool broken = false;
 
  private:

@@ -23,11 +23,11 @@ bool IsBelow(std::string_view key, std::string_view ancestor) {
 // A tree with a batch's changes on top, while the batch is being staged.
 class Overlay {
  public:
-  Overlay(const std::map<std::string, NodeTree::Node>& base, NodeTree::Staged* out)
-      : base_(base), out_(out) {}
+  Overlay(const std::map<std::string, NodeTree::Node>& base, NodeTree::Changes* changes)
+      : base_(base), changes_(changes) {}
 
   const NodeTree::Node* Find(const std::string& key) const {
-    if (const auto changed = out_->changes.find(key); changed != out_->changes.end()) {
+    if (const auto changed = changes_->find(key); changed != changes_->end()) {
       return changed->second.has_value() ? &*changed->second : nullptr;
     }
     const auto found = base_.find(key);
@@ -39,56 +39,41 @@ class Overlay {
     std::vector<std::string> keys;
     const std::string from = key + kSeparator;
     for (auto at = base_.lower_bound(from); at != base_.end() && IsBelow(at->first, key); ++at) {
-      if (!out_->changes.contains(at->first)) keys.push_back(at->first);
+      if (!changes_->contains(at->first)) keys.push_back(at->first);
     }
-    for (auto at = out_->changes.lower_bound(from);
-         at != out_->changes.end() && IsBelow(at->first, key); ++at) {
+    for (auto at = changes_->lower_bound(from); at != changes_->end() && IsBelow(at->first, key);
+         ++at) {
       if (at->second.has_value()) keys.push_back(at->first);
     }
     std::ranges::sort(keys);
     return keys;
   }
 
-  Status Create(const std::string& key, std::string value, MetaStore::SessionId session) {
+  Status Create(const std::string& key, std::string value) {
     if (Find(key) != nullptr)
       return Status::AlreadyExists("metadata node exists already path=", PathOf(key));
-    RETURN_NOT_OK(CreateParents(key));
-    Put(key, NodeTree::Node{std::move(value), 0, session}, MetaStore::Event::Kind::kCreated);
+    CreateParents(key);
+    (*changes_)[key] = NodeTree::Node{std::move(value), 0};
     return Status::OK();
   }
 
   void Set(const std::string& key, const NodeTree::Node& old, std::string value) {
-    Put(key, NodeTree::Node{std::move(value), old.version + 1, old.session},
-        MetaStore::Event::Kind::kChanged);
+    (*changes_)[key] = NodeTree::Node{std::move(value), old.version + 1};
   }
 
-  void Delete(const std::string& key) {
-    out_->changes[key] = std::nullopt;
-    out_->events.push_back({MetaStore::Event::Kind::kDeleted, PathOf(key)});
-  }
+  void Delete(const std::string& key) { (*changes_)[key] = std::nullopt; }
 
  private:
-  Status CreateParents(const std::string& key) {
+  void CreateParents(const std::string& key) {
     for (size_t end = key.find(kSeparator, 1); end != std::string::npos;
          end = key.find(kSeparator, end + 1)) {
       const std::string parent = key.substr(0, end);
-      const NodeTree::Node* node = Find(parent);
-      if (node == nullptr) {
-        Put(parent, NodeTree::Node{}, MetaStore::Event::Kind::kCreated);
-      } else if (node->session != 0) {
-        return Status::Invalid("an ephemeral metadata node has no children path=", PathOf(key));
-      }
+      if (Find(parent) == nullptr) (*changes_)[parent] = NodeTree::Node{};
     }
-    return Status::OK();
-  }
-
-  void Put(const std::string& key, NodeTree::Node node, MetaStore::Event::Kind kind) {
-    out_->changes[key] = std::move(node);
-    out_->events.push_back({kind, PathOf(key)});
   }
 
   const std::map<std::string, NodeTree::Node>& base_;
-  NodeTree::Staged* out_;
+  NodeTree::Changes* changes_;
 };
 
 Result<const NodeTree::Node*> Expect(const Overlay& overlay, const std::string& key,
@@ -110,7 +95,7 @@ Status StageOne(Overlay* overlay, const MetaStore::Op& op) {
     case Kind::kCheck:
       return Expect(*overlay, key, op.version).status();
     case Kind::kCreate:
-      return overlay->Create(key, op.value, op.session);
+      return overlay->Create(key, op.value);
     case Kind::kSet: {
       ASSIGN_OR_RAISE(const NodeTree::Node* node, Expect(*overlay, key, op.version));
       overlay->Set(key, *node, op.value);
@@ -118,7 +103,7 @@ Status StageOne(Overlay* overlay, const MetaStore::Op& op) {
     }
     case Kind::kPut: {
       const NodeTree::Node* node = overlay->Find(key);
-      if (node == nullptr) return overlay->Create(key, op.value, 0);
+      if (node == nullptr) return overlay->Create(key, op.value);
       overlay->Set(key, *node, op.value);
       return Status::OK();
     }
@@ -176,8 +161,8 @@ std::vector<std::string> NodeTree::Children(const std::string& key) const {
   return names;
 }
 
-Result<NodeTree::Staged> NodeTree::Stage(const std::vector<MetaStore::Op>& ops) const {
-  Staged staged;
+Result<NodeTree::Changes> NodeTree::Stage(const std::vector<MetaStore::Op>& ops) const {
+  Changes staged;
   Overlay overlay(nodes_, &staged);
   for (const MetaStore::Op& op : ops) RETURN_NOT_OK(StageOne(&overlay, op));
   return staged;
@@ -193,19 +178,11 @@ void NodeTree::Commit(const Changes& changes) {
   }
 }
 
-std::vector<std::string> NodeTree::PathsOf(MetaStore::SessionId session) const {
-  std::vector<std::string> paths;
-  for (const auto& [key, node] : nodes_) {
-    if (node.session == session) paths.push_back(PathOf(key));
-  }
-  return paths;
-}
-
 Result<std::optional<MetaStore::Node>> TreeStore::Get(const std::string& path) {
   ASSIGN_OR_RAISE(const std::string key, NodeTree::KeyOf(path));
   const NodeTree::Node* node = tree_.Find(key);
   if (node == nullptr) return std::optional<Node>();
-  return std::optional<Node>(Node{node->value, node->version, node->session != 0});
+  return std::optional<Node>(Node{node->value, node->version});
 }
 
 Result<std::vector<std::string>> TreeStore::Children(const std::string& path) {
@@ -214,41 +191,10 @@ Result<std::vector<std::string>> TreeStore::Children(const std::string& path) {
 }
 
 Status TreeStore::Apply(std::vector<Op> ops) {
-  ASSIGN_OR_RAISE(const NodeTree::Staged staged, tree_.Stage(ops));
-  if (!staged.changes.empty()) RETURN_NOT_OK(Persist(staged.changes));
-  tree_.Commit(staged.changes);
-  Tell(staged.events);
+  ASSIGN_OR_RAISE(const NodeTree::Changes changes, tree_.Stage(ops));
+  if (!changes.empty()) RETURN_NOT_OK(Persist(changes));
+  tree_.Commit(changes);
   return Status::OK();
-}
-
-Result<MetaStore::SessionId> TreeStore::BeginSession() { return next_session_++; }
-
-Status TreeStore::EndSession(SessionId session) {
-  std::vector<Op> ops;
-  for (std::string& path : tree_.PathsOf(session)) ops.push_back(Delete(std::move(path)));
-  return Apply(std::move(ops));
-}
-
-MetaStore::WatchId TreeStore::Watch(std::string path, Watcher watcher) {
-  watches_.emplace(next_watch_, Watched{std::move(path), std::move(watcher)});
-  return next_watch_++;
-}
-
-void TreeStore::Unwatch(WatchId watch) { watches_.erase(watch); }
-
-void TreeStore::Tell(const std::vector<Event>& events) {
-  if (watches_.empty()) return;
-  // A watcher may change the watches or apply again, so none is called from within the map.
-  std::vector<std::pair<Watcher, Event>> calls;
-  for (const Event& event : events) {
-    for (const auto& [id, watched] : watches_) {
-      const bool below = event.path.size() > watched.path.size() &&
-                         event.path.starts_with(watched.path) &&
-                         event.path[watched.path.size()] == '/';
-      if (below || event.path == watched.path) calls.emplace_back(watched.watcher, event);
-    }
-  }
-  for (const auto& [watcher, event] : calls) watcher(event);
 }
 
 std::unique_ptr<MetaStore> NewMemoryMetaStore() { return std::make_unique<MemoryStore>(); }

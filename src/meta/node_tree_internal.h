@@ -17,14 +17,9 @@ class NodeTree {
   struct Node {
     std::string value;
     int64_t version = 0;
-    MetaStore::SessionId session = 0;
   };
   /// Final state of each changed key; nullopt = gone.
   using Changes = std::map<std::string, std::optional<Node>>;
-  struct Staged {
-    Changes changes;
-    std::vector<MetaStore::Event> events;
-  };
 
   /// Errors: Invalid for a path that does not begin with '/', ends with it, or has an empty name or
   /// a control byte.
@@ -33,10 +28,8 @@ class NodeTree {
   const Node* Find(const std::string& key) const;
   std::vector<std::string> Children(const std::string& key) const;
   /// What `ops` would do, seen in order. Errors: those of MetaStore::Apply.
-  Result<Staged> Stage(const std::vector<MetaStore::Op>& ops) const;
+  Result<Changes> Stage(const std::vector<MetaStore::Op>& ops) const;
   void Commit(const Changes& changes);
-  /// Paths of the ephemeral nodes of a session.
-  std::vector<std::string> PathsOf(MetaStore::SessionId session) const;
 
  private:
   std::map<std::string, Node> nodes_;
@@ -48,26 +41,11 @@ class TreeStore : public MetaStore {
   Result<std::optional<Node>> Get(const std::string& path) override;
   Result<std::vector<std::string>> Children(const std::string& path) override;
   Status Apply(std::vector<Op> ops) override;
-  Result<SessionId> BeginSession() override;
-  Status EndSession(SessionId session) override;
-  WatchId Watch(std::string path, Watcher watcher) override;
-  void Unwatch(WatchId watch) override;
 
  protected:
-  /// Make the changes durable, whole or not at all. Nodes with a session need not survive.
+  /// Make the changes durable, whole or not at all.
   virtual Status Persist(const NodeTree::Changes& changes) = 0;
   NodeTree tree_;
-
- private:
-  struct Watched {
-    std::string path;
-    Watcher watcher;
-  };
-  void Tell(const std::vector<Event>& events);
-
-  std::map<WatchId, Watched> watches_;
-  WatchId next_watch_ = 1;
-  SessionId next_session_ = 1;
 };
 
 }  // namespace sluice::meta

@@ -105,10 +105,10 @@ class RocksStore : public TreeStore {
     return Status::OK();
   }
 
-  // Sessions end with the process, so their nodes stay in memory. Null = the node is gone.
+  // Null = the node is gone.
   Status Add(const std::string& key, const NodeTree::Node* node, rocksdb::WriteBatch* batch) {
-    const bool stored = node != nullptr && node->session == 0;
-    return FromRocks(stored ? batch->Put(key, Encode(*node)) : batch->Delete(key), folder_);
+    return FromRocks(node != nullptr ? batch->Put(key, Encode(*node)) : batch->Delete(key),
+                     folder_);
   }
 
   Status Write(rocksdb::WriteBatch* batch) {

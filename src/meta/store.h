@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,23 +8,20 @@
 
 namespace sluice::meta {
 
-/// A tree of small values under paths like "/metadata/databases/fluss": what ZooKeeper offers, no
-/// more.
+/// A tree of small values under paths like "/metadata/databases/fluss": of what ZooKeeper offers
+/// the part that one process needs.
 ///
 /// A node has a value and a version, which starts at 0 and grows by one with each Set. Missing
 /// parents are made with empty values. Every Apply is durable when it returns, whole or not at all.
 /// Names between slashes are not empty and hold no '/' and no byte 0.
-/// Threads: confined to one thread, which also runs the watchers.
+/// Threads: confined to one thread.
 class MetaStore {
  public:
   static constexpr int64_t kAnyVersion = -1;
-  /// Owner of ephemeral nodes; 0 = none.
-  using SessionId = uint64_t;
 
   struct Node {
     std::string value;
     int64_t version = 0;
-    bool ephemeral = false;
   };
   /// One step of an Apply; steps see what the steps before them did.
   struct Op {
@@ -34,22 +30,14 @@ class MetaStore {
     std::string path;
     std::string value;
     int64_t version = kAnyVersion;  ///< What Check, Set and Delete expect.
-    SessionId session = 0;          ///< Create only: the node goes when this session ends.
   };
-  struct Event {
-    enum class Kind { kCreated, kChanged, kDeleted };
-    Kind kind;
-    std::string path;
-  };
-  using Watcher = std::function<void(const Event&)>;
-  using WatchId = uint64_t;
 
   // Makers of steps.
   static Op Check(std::string path, int64_t version) {
     return {Op::Kind::kCheck, std::move(path), "", version};
   }
-  static Op Create(std::string path, std::string value, SessionId session = 0) {
-    return {Op::Kind::kCreate, std::move(path), std::move(value), kAnyVersion, session};
+  static Op Create(std::string path, std::string value) {
+    return {Op::Kind::kCreate, std::move(path), std::move(value)};
   }
   static Op Set(std::string path, std::string value, int64_t version = kAnyVersion) {
     return {Op::Kind::kSet, std::move(path), std::move(value), version};
@@ -74,15 +62,6 @@ class MetaStore {
   /// kInvalidUpdateVersion (another version), Invalid (Delete of a node with children, a malformed
   /// path), kStorage when the disk refused.
   virtual Status Apply(std::vector<Op> ops) = 0;
-
-  /// Begin a session. Its ephemeral nodes go with EndSession, or when the store is opened again.
-  virtual Result<SessionId> BeginSession() = 0;
-  virtual Status EndSession(SessionId session) = 0;
-
-  /// Call `watcher` after each durable change of `path` or anything below it, in order, until
-  /// Unwatch.
-  virtual WatchId Watch(std::string path, Watcher watcher) = 0;
-  virtual void Unwatch(WatchId watch) = 0;
 };
 
 }  // namespace sluice::meta

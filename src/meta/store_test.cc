@@ -105,44 +105,6 @@ TEST_P(StoreTest, RefusesMalformedPaths) {
   }
 }
 
-TEST_P(StoreTest, EphemeralNodesGoWithTheirSession) {
-  ASSERT_OK_AND_ASSIGN(const auto session, store_->BeginSession());
-  ASSERT_OK(store_->Apply(
-      {MetaStore::Create("/ids/0", "here", session), MetaStore::Create("/ids/1", "stays")}));
-  EXPECT_TRUE(store_->Apply({MetaStore::Create("/ids/0/x", "")}).IsInvalid());
-  ASSERT_OK_AND_ASSIGN(const auto node, store_->Get("/ids/0"));
-  EXPECT_TRUE(node->ephemeral);
-  ASSERT_OK(store_->EndSession(session));
-  EXPECT_EQ(ValueOf("/ids/0"), "(none)");
-  EXPECT_EQ(ValueOf("/ids/1"), "stays");
-}
-
-TEST_P(StoreTest, WatchersHearOfEachDurableChangeBelowThem) {
-  std::vector<std::string> heard;
-  const auto watch = store_->Watch("/a", [&](const MetaStore::Event& event) {
-    heard.push_back(std::to_string(static_cast<int>(event.kind)) + event.path);
-  });
-  ASSERT_OK(store_->Apply({MetaStore::Create("/a/b", "1"), MetaStore::Create("/ab", "")}));
-  EXPECT_FALSE(store_->Apply({MetaStore::Set("/a/b", "2"), MetaStore::Check("/none", 0)}).ok());
-  ASSERT_OK(store_->Apply({MetaStore::Set("/a/b", "2"), MetaStore::Delete("/a/b")}));
-  EXPECT_THAT(heard, testing::ElementsAre("0/a", "0/a/b", "1/a/b", "2/a/b"));
-  store_->Unwatch(watch);
-  ASSERT_OK(store_->Apply({MetaStore::Put("/a", "x")}));
-  EXPECT_EQ(heard.size(), 4u);
-}
-
-TEST(RocksStoreTest, EphemeralNodesDoNotSurviveTheProcess) {
-  const TempDir folder;
-  {
-    ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder.path()));
-    ASSERT_OK_AND_ASSIGN(const auto session, store->BeginSession());
-    ASSERT_OK(store->Apply({MetaStore::Create("/ids/0", "here", session)}));
-  }
-  ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder.path()));
-  ASSERT_OK_AND_ASSIGN(const auto node, store->Get("/ids/0"));
-  EXPECT_FALSE(node.has_value());
-}
-
 TEST(RocksStoreTest, ASecondOwnerOfTheFolderIsRefused) {
   const TempDir folder;
   ASSERT_OK_AND_ASSIGN(const auto store, OpenRocksMetaStore(folder.path()));
