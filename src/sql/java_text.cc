@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
+
+#include "types/finite_text.h"
 
 namespace sluice::sql {
 
@@ -13,36 +14,11 @@ namespace {
 constexpr int64_t kSecondsPerDay = 86400;
 constexpr int64_t kNanosPerSecond = 1000000000;
 
-// Digits and exponent of the shortest form, laid out as Java does: plain from 1e-3 to 1e7, else
-// d.dddE±x.
 template <typename Float>
 std::string FloatText(Float value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
-  if (value == 0) return std::signbit(value) ? "-0.0" : "0.0";
-  std::array<char, 64> buffer;
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(),
-                                          std::abs(value), std::chars_format::scientific);
-  const std::string_view form(buffer.data(), static_cast<size_t>(end - buffer.data()));
-  const size_t mark = form.find('e');
-  std::string digits(form.substr(0, 1));
-  if (mark > 1) digits += form.substr(2, mark - 2);
-  const bool negative_exponent = form[mark + 1] == '-';
-  int exponent = 0;
-  std::from_chars(form.data() + mark + 2, form.data() + form.size(), exponent);
-  if (negative_exponent) exponent = -exponent;
-  std::string text = value < 0 ? "-" : "";
-  if (exponent >= 7 || exponent < -3) {
-    text += digits.substr(0, 1) + "." + (digits.size() > 1 ? digits.substr(1) : "0") + "E" +
-            std::to_string(exponent);
-  } else if (exponent < 0) {
-    text += "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
-  } else {
-    const auto whole = static_cast<size_t>(exponent) + 1;
-    if (digits.size() < whole) digits.resize(whole, '0');
-    text += digits.substr(0, whole) + "." + (digits.size() > whole ? digits.substr(whole) : "0");
-  }
-  return text;
+  return types::FiniteText(value);
 }
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }

@@ -10,6 +10,7 @@
 #include "base/floor_div.h"
 #include "types/column_sink_internal.h"
 #include "types/column_view_internal.h"
+#include "types/finite_text.h"
 #include "types/row.h"
 
 namespace sluice::types {
@@ -42,40 +43,11 @@ std::string TimestampText(TimePair time) {
   return DateText(days) + "-" + ClockText(of_day) + "_" + fraction;
 }
 
-/// A finite number as Java prints it: plain between 10^-3 and 10^7, else with an exponent, always
-/// with a point.
-template <typename T>
-std::string JavaNumber(T value) {
-  char raw[64];
-  const auto end = std::to_chars(raw, raw + sizeof(raw), value, std::chars_format::scientific).ptr;
-  const std::string_view text(raw, static_cast<size_t>(end - raw));
-  const size_t exponent_at = text.find('e');
-  int exponent = 0;
-  const char* digits_of_exponent =
-      text.data() + exponent_at + (text[exponent_at + 1] == '+' ? 2 : 1);
-  std::from_chars(digits_of_exponent, end, exponent);
-  std::string digits;
-  for (const char c : text.substr(0, exponent_at)) {
-    if (c >= '0' && c <= '9') digits += c;
-  }
-  const std::string sign = std::signbit(value) ? "-" : "";
-  if (value == 0) return sign + "0.0";
-  if (exponent >= 7 || exponent < -3) {
-    return sign + digits.substr(0, 1) + "." + (digits.size() > 1 ? digits.substr(1) : "0") + "E" +
-           std::to_string(exponent);
-  }
-  if (exponent < 0)
-    return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
-  const auto whole = static_cast<size_t>(exponent) + 1;
-  if (digits.size() <= whole) digits.append(whole + 1 - digits.size(), '0');
-  return sign + digits.substr(0, whole) + "." + digits.substr(whole);
-}
-
 template <typename T>
 std::string FloatText(T value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Inf" : "-Inf";
-  std::string text = JavaNumber(value);
+  std::string text = FiniteText(value);
   std::ranges::replace(text, '.', '_');
   return text;
 }
