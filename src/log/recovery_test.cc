@@ -133,6 +133,35 @@ TEST(LogFolderTest, ARestartThatFailsLeavesALogToAsk) {
   }
 }
 
+// A segment of one batch, whose entry in the time index could not be written when it was to be
+// closed: the file must not be filled up to it with zeros, which are an entry too.
+TEST(LogFolderTest, ARollThatFailsLeavesIndexesAsTheyWere) {
+  constexpr char kFolder[] = "/data/db/t-1/log-0";
+  LogOptions options;
+  options.segment_bytes = 200;
+  const std::string batch = MakeBatch({.body = std::string(100, 'x')});
+  bool failed = true;
+  for (uint64_t nth = 1; failed; ++nth) {
+    SCOPED_TRACE(nth);
+    io::SimClock clock;
+    io::SimFileSystem files(clock);
+    ASSERT_OK_AND_ASSIGN(auto log, Log::Open(files, clock, kFolder, options, Log::kScanAll));
+    clock.Advance(std::chrono::milliseconds(1000));
+    ASSERT_OK(log->AppendAsLeader(batch, 0));
+    ASSERT_OK(log->Flush());
+    files.FailOperation(nth);
+    failed = !log->AppendAsLeader(batch, 0).ok();
+    files.FailOperation(0);
+    log.reset();
+    files.Restart();
+    ASSERT_OK_AND_ASSIGN(log, Log::Open(files, clock, kFolder, options, Log::kScanAll));
+    ASSERT_OK(log->AppendAsLeader(batch, 0));
+    ASSERT_OK_AND_ASSIGN(const int64_t first, log->OffsetOfTimestamp(1));
+    EXPECT_EQ(first, 0);
+    EXPECT_GE(AllBatches(*log).size(), 2u);
+  }
+}
+
 TEST_F(RecoveryTest, DropsSegmentsAfterATornOne) {
   ASSERT_OK(Reopen());
   Fill(40);

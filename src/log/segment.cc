@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace sluice::log {
 
@@ -146,10 +147,17 @@ Status Segment::Seal() {
     ASSIGN_OR_RAISE(newest_, FindNewest());
   }
   if (!newest_.has_value()) return Status::OK();
+  ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
+  const uint64_t size_before = times_->size_bytes();
   const std::string time_entry = times_->MaybeAppend(*newest_);
   if (time_entry.empty()) return Status::OK();
-  ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
-  return time_file->Append(time_entry);
+  const Status appended = time_file->Append(time_entry);
+  if (appended.ok()) return appended;
+  // Memory must not hold what the file lacks: a later truncation would fill the file with zeros.
+  times_->TruncateTo(newest_->offset);
+  CHECK(times_->size_bytes() == size_before);
+  LogIfError(time_file->Truncate(size_before), "end of " + time_index_path_);
+  return appended;
 }
 
 Status Segment::CheckSealed() {
