@@ -190,7 +190,7 @@ Status KeysWorkload::Step(Machine& machine) {
   if (choice < 85) return Look();
   if (choice < 90) {
     const int64_t start = replica_->log().start_offset();
-    replica_->Retain();
+    io::SyncWait(loop_, Replica::Retain(replica_));
     if (replica_->log().start_offset() > start) Probe("keys.deleted-segments");
     return Status::OK();
   }

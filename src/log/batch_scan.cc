@@ -13,7 +13,7 @@ Result<std::string_view> BatchScan::View(uint64_t position, size_t size) {
       position >= window_start_ && position + size <= window_start_ + window_.size();
   if (!inside) {
     const size_t wanted = std::min<uint64_t>(std::max(size, window_bytes_), end_ - position);
-    ASSIGN_OR_RAISE(window_, file_->ReadString(position, wanted));
+    ASSIGN_OR_RAISE(window_, ReadOrMiss(file_, position, wanted, miss_));
     window_start_ = position;
   }
   return std::string_view(window_).substr(position - window_start_, size);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "log/miss.h"
 #include "wire/log_batch.h"
 
 namespace sluice::log {
@@ -31,16 +32,19 @@ class BatchScan {
     uint64_t end_bytes;
   };
 
-  BatchScan(std::shared_ptr<const io::File> file, Range range, size_t window_bytes)
+  /// With a `miss`, which outlives the scan, it reads from memory alone.
+  BatchScan(std::shared_ptr<const io::File> file, Range range, size_t window_bytes,
+            Miss* miss = nullptr)
       : file_(std::move(file)),
         next_offset_(range.first_offset),
         position_(range.position_bytes),
         end_(range.end_bytes),
-        window_bytes_(window_bytes) {}
+        window_bytes_(window_bytes),
+        miss_(miss) {}
 
   /// The next batch; none at the end of the range.
   /// Errors: kCorruptRecord, naming file, position and offset, when it does not stand there; then
-  /// the scan stays.
+  /// the scan stays. Cancelled, see Miss.
   Result<std::optional<Batch>> Next();
 
   /// Read `batch` whole and compare its CRC; false when it does not match.
@@ -61,6 +65,7 @@ class BatchScan {
   uint64_t position_;
   uint64_t end_;
   size_t window_bytes_;
+  Miss* miss_;
   std::string window_;
   uint64_t window_start_ = 0;
 };

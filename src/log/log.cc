@@ -77,8 +77,9 @@ Result<Segment*> Log::Loaded(size_t index) {
   Segment* segment = segments_[index].get();
   const bool closed = index + 1 < segments_.size();
   if (!segment->loaded()) {
-    Status loaded = segment->Load();
-    if (loaded.ok() && closed) loaded = segment->CheckSealed();
+    Status loaded = segment->Load(miss_);
+    if (loaded.ok() && closed) loaded = segment->CheckSealed(miss_);
+    if (!loaded.ok()) segment->Unload();
     if (CodeOf(loaded) == ErrorCode::kCorruptRecord) {
       LogInfo("indexes are built anew: {}", loaded.message());
       loaded = segment->Rebuild(options_.index_interval_bytes, EndOfSegment(index), closed);
@@ -126,29 +127,6 @@ Status Log::RemoveSegments(size_t first, size_t last) {
     segments_.erase(segments_.begin() + at);
   }
   return Status::OK();
-}
-
-Result<size_t> Log::DeleteSegments(const Retention& policy) {
-  RETURN_NOT_OK(Usable());
-  // A writer's last batch may go only once a snapshot remembers it, or the writer would be a
-  // stranger after a restart.
-  const int64_t limit = std::min({policy.floor_offset, high_watermark_, recovery_point_});
-  if (policy.roll_active && end_offset_ <= limit &&
-      largest_timestamp_ms_ < policy.delete_before_ms) {
-    RETURN_NOT_OK(Roll());
-  }
-  const size_t most =
-      segments_.size() - std::min(segments_.size(), std::max<size_t>(policy.segments_min, 1));
-  size_t count = 0;
-  for (; count < most && EndOfSegment(count) <= limit; ++count) {
-    ASSIGN_OR_RAISE(const int64_t largest_ms, LargestTimestampOf(count));
-    if (largest_ms >= policy.delete_before_ms) break;
-  }
-  if (count == 0) return 0;
-  // From here on a restart finishes the deletion, whichever names are gone by then.
-  RETURN_NOT_OK(state_->SetStart(segments_[count]->base_offset()));
-  RETURN_NOT_OK(RemoveSegments(0, count));
-  return count;
 }
 
 void Log::ExpireWriters() { writers_->Expire(clock_.NowMs() - options_.writer_expiry_ms); }

@@ -13,6 +13,7 @@
 #include "io/file.h"
 #include "io/payload.h"
 #include "log/batch_scan.h"
+#include "log/miss.h"
 
 namespace sluice::log {
 
@@ -93,6 +94,26 @@ class Log {
     uint64_t written_bytes_ = 0;
   };
 
+  /// Segments that are to be deleted, and are in the log no more. The log outlives it.
+  class PendingDeletion {
+   public:
+    PendingDeletion(PendingDeletion&&) noexcept;
+    PendingDeletion& operator=(PendingDeletion&&) noexcept;
+    ~PendingDeletion();
+    /// Segments that are still to go.
+    size_t count() const { return segments_.size(); }
+    /// Remove the files. Any thread; the log may go on meanwhile.
+    Status Run();
+
+   private:
+    friend class Log;
+    PendingDeletion(io::FileSystem& file_system, LogState& state, int64_t start_offset);
+    io::FileSystem* file_system_;
+    LogState* state_;
+    int64_t start_offset_;
+    std::vector<std::unique_ptr<Segment>> segments_;  // Whose files are still there.
+  };
+
   /// Open or create the log in `folder`. What lies below its last checkpoint flush is trusted; what
   /// lies above is checked batch by batch and cut at the first that is torn. Writer states and
   /// indexes are brought up to the end. The folder's newest writer snapshot says where that flush
@@ -116,8 +137,10 @@ class Log {
 
   /// Find whole batches, from the one that contains `offset` up to `max_bytes` and below
   /// `upper_offset` (exclusive). With `at_least_one` the first batch may be larger than
-  /// `max_bytes`. Errors: kLogOffsetOutOfRange outside [start_offset, end_offset].
-  Result<Slice> Read(int64_t offset, uint64_t max_bytes, int64_t upper_offset, bool at_least_one);
+  /// `max_bytes`. With a `miss` the slice ends before what is not in memory; see there. Errors:
+  /// kLogOffsetOutOfRange outside [start_offset, end_offset]; Cancelled when it would be empty.
+  Result<Slice> Read(int64_t offset, uint64_t max_bytes, int64_t upper_offset, bool at_least_one,
+                     Miss* miss = nullptr);
 
   /// Base offset of the first batch committed at or after `timestamp_ms`, end_offset() when there
   /// is none.
@@ -132,8 +155,13 @@ class Log {
   Status TruncateFullyAndStartAt(int64_t offset);
   /// Start a new segment, unless the newest is empty.
   Status Roll();
-  /// Delete closed segments as `policy` allows; returns how many went.
+  /// Delete closed segments as `policy` allows; returns how many went. The three calls below in
+  /// one.
   Result<size_t> DeleteSegments(const Retention& policy);
+  /// Take what may go out of the log. Errors: Cancelled with a `miss`, see there.
+  Result<PendingDeletion> BeginDeletion(const Retention& policy, Miss* miss = nullptr);
+  /// `ran` is what Run gave. What is still there comes back into the log.
+  Status FinishDeletion(PendingDeletion deletion, const Status& ran);
   /// Forget writers that have been silent for longer than the expiry.
   void ExpireWriters();
 
@@ -145,6 +173,8 @@ class Log {
   Status FinishFlush(const PendingFlush& flush, const Status& ran);
   /// Checkpoint flush, so that Open reads almost nothing.
   Status Close();
+  /// Whether Close has nothing to write.
+  bool IsSaved() const;
 
   int64_t start_offset() const;
   int64_t end_offset() const { return end_offset_; }
@@ -169,6 +199,7 @@ class Log {
 
  private:
   friend class Recovery;
+  class MemoryOnly;
   struct Planned;
   using Plan = std::vector<Planned>;
 
@@ -217,6 +248,8 @@ class Log {
   std::vector<int64_t> snapshots_;  // Offsets of the writer snapshot files, ascending.
   bool names_durable_ = false;      // Those of the files in the folder; a kill leaves it open.
   bool path_durable_ = false;       // The names that lead to it; never false again.
+  Miss* miss_ = nullptr;            // Of the call under way, which reads from memory alone.
+  bool deleting_ = false;           // Between BeginDeletion and FinishDeletion.
   bool broken_ = false;             // A failed write could not be undone; only Open helps.
   int64_t end_offset_ = 0;
   int64_t high_watermark_ = 0;

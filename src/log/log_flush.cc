@@ -80,15 +80,15 @@ Status Log::Flush(FlushKind kind) {
   return FinishFlush(flush, flush.Run());
 }
 
-Status Log::Close() {
+bool Log::IsSaved() const {
   // Of thousands of buckets most are idle, and a checkpoint costs several syncs.
   const bool never_used = end_offset_ == 0 && truncations_ == 0;
   const bool checkpointed = dirty_.empty() && recovery_point_ == end_offset_ &&
                             !snapshots_.empty() && snapshots_.back() == end_offset_;
-  const bool nothing_to_sync = path_durable_ && (never_used || checkpointed);
-  if (!broken_ && nothing_to_sync) return Status::OK();
-  return Flush(FlushKind::kCheckpoint);
+  return !broken_ && path_durable_ && (never_used || checkpointed);
 }
+
+Status Log::Close() { return IsSaved() ? Status::OK() : Flush(FlushKind::kCheckpoint); }
 
 Status Log::RemoveSnapshots(int64_t from, int64_t to) {
   for (const int64_t offset : snapshots_) {
@@ -160,6 +160,7 @@ Status Log::CutAt(int64_t offset) {
 
 Status Log::TruncateTo(int64_t offset) {
   RETURN_NOT_OK(Usable());
+  CHECK(!deleting_);
   if (offset < start_offset()) {
     return Error(ErrorCode::kLogOffsetOutOfRange, "cut lies before the log offset=", offset,
                  " start=", start_offset());
@@ -205,6 +206,7 @@ Status Log::FinishCut(int64_t offset) {
 
 Status Log::TruncateFullyAndStartAt(int64_t offset) {
   RETURN_NOT_OK(Usable());
+  CHECK(!deleting_);
   // What failed may be saved all the same.
   Status done = state_->BeginRestart(offset);
   ++truncations_;

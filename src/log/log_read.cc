@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "log/log.h"
+#include "log/memory_only_internal.h"
 #include "log/segment.h"
 
 namespace sluice::log {
@@ -31,18 +32,23 @@ Result<BatchScan::Batch> Log::BatchAt(int64_t offset) {
 }
 
 Result<Log::Slice> Log::Read(int64_t offset, uint64_t max_bytes, int64_t upper_offset,
-                             bool at_least_one) {
+                             bool at_least_one, Miss* miss) {
   if (offset < start_offset() || offset > end_offset_) {
     return Error(ErrorCode::kLogOffsetOutOfRange, "offset is outside the log offset=", offset,
                  " start=", start_offset(), " end=", end_offset_);
   }
+  const MemoryOnly scope(this, miss);
   Slice slice{.first_offset = offset, .next_offset = offset};
   const int64_t upper = std::min(upper_offset, end_offset_);
   while (slice.next_offset < upper) {
     const size_t index = SegmentIndexOf(slice.next_offset);
     const int64_t segment_end = EndOfSegment(index);
-    ASSIGN_OR_RAISE(Segment * segment, Loaded(index));
-    RETURN_NOT_OK(ExtendSlice(*segment, segment_end, max_bytes, upper, at_least_one, &slice));
+    const auto segment = Loaded(index);
+    const Status extended =
+        segment.ok() ? ExtendSlice(**segment, segment_end, max_bytes, upper, at_least_one, &slice)
+                     : segment.status();
+    if (extended.IsCancelled() && !slice.ranges.empty()) break;
+    RETURN_NOT_OK(extended);
     if (slice.next_offset < segment_end)
       break;  // Something other than the segment's end stopped it.
   }
@@ -51,7 +57,10 @@ Result<Log::Slice> Log::Read(int64_t offset, uint64_t max_bytes, int64_t upper_o
 
 Status Log::ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes,
                         int64_t upper_offset, bool at_least_one, Slice* slice) const {
-  ASSIGN_OR_RAISE(BatchScan scan, segment.ScanFrom(segment.offsets().Floor(slice->next_offset)));
+  const auto scan_from = [&](OffsetIndex::Entry entry) {
+    return segment.ScanFrom(entry, BatchScan::kLookupBytes, miss_);
+  };
+  ASSIGN_OR_RAISE(BatchScan scan, scan_from(segment.offsets().Floor(slice->next_offset)));
   ASSIGN_OR_RAISE(BatchScan::Batch last, SkipTo(segment, &scan, slice->next_offset));
   const uint64_t start = last.position_bytes;
   const uint64_t limit = start + (max_bytes - std::min(max_bytes, slice->size_bytes));
@@ -76,10 +85,12 @@ Status Log::ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_byte
     if (leap.position_bytes > end_bytes) {
       end_bytes = leap.position_bytes;
       next_offset = leap.offset;
-      ASSIGN_OR_RAISE(scan, segment.ScanFrom(leap));
+      ASSIGN_OR_RAISE(scan, scan_from(leap));
     }
     while (next_offset < segment_end) {
-      ASSIGN_OR_RAISE(const auto batch, scan.Next());
+      const auto next = scan.Next();
+      if (next.status().IsCancelled()) break;  // What was found is enough for now.
+      ASSIGN_OR_RAISE(const auto batch, next);
       if (!batch) return EndsEarly(segment, next_offset);
       if (!fits(batch->end_bytes(), batch->header.next_offset())) break;
       end_bytes = batch->end_bytes();

@@ -57,6 +57,7 @@ Status LogState::EndCut() {
 }
 
 Status LogState::AddEpoch(int32_t epoch, int64_t start_offset) {
+  const std::lock_guard lock(*mutex_);
   epochs_.push_back({epoch, start_offset});
   return Save();
 }
@@ -68,6 +69,7 @@ Status LogState::TruncateEpochs(int64_t offset) {
 }
 
 Status LogState::SetStart(int64_t start_offset) {
+  const std::lock_guard lock(*mutex_);
   start_offset_ = start_offset;
   return Save();
 }

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +15,12 @@ namespace sluice::log {
 /// epochs.
 ///
 /// Format: JSON file "log-state.json" in the log's folder, replaced durably; absent while all has
-/// its first value.
+/// its first value. Threads: confined to the log's shard, except SetStart.
 class LogState {
  public:
   static Result<LogState> Load(io::FileSystem& files, const std::string& folder);
-  /// Remember, durably, that segments below `start_offset` are to go.
+  /// Remember, durably, that segments below `start_offset` are to go. Threads: any, beside
+  /// leader_epoch() and AddEpoch().
   Status SetStart(int64_t start_offset);
   /// Remember, durably, that every segment is to go and the log goes on empty at `start_offset`;
   /// then that it is done.
@@ -44,6 +47,7 @@ class LogState {
 
   io::FileSystem* files_;
   std::string path_;
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // For changes and the file.
   struct Epoch {
     int32_t epoch;
     int64_t start_offset;

@@ -20,29 +20,30 @@ Segment::Segment(FileCache& files, const std::string& folder, int64_t base_offse
       time_index_path_(SegmentPath(folder, base_offset, kTimeIndexSuffix)),
       size_bytes_(size_bytes) {}
 
-Status Segment::Load() {
+Status Segment::Load(Miss* miss) {
   if (loaded()) return Status::OK();
   ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
   ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
   ASSIGN_OR_RAISE(const std::string index_image,
-                  index_file->ReadString(0, index_file->size_bytes()));
-  ASSIGN_OR_RAISE(const std::string time_image, time_file->ReadString(0, time_file->size_bytes()));
+                  ReadOrMiss(index_file, 0, index_file->size_bytes(), miss));
+  ASSIGN_OR_RAISE(const std::string time_image,
+                  ReadOrMiss(time_file, 0, time_file->size_bytes(), miss));
   ASSIGN_OR_RAISE(OffsetIndex offsets, OffsetIndex::Parse(base_offset_, index_image));
   ASSIGN_OR_RAISE(TimeIndex times, TimeIndex::Parse(base_offset_, time_image));
   offsets_ = std::move(offsets);
   times_ = std::move(times);
-  const Status checked = CheckLastEntry();
+  const Status checked = CheckLastEntry(miss);
   if (!checked.ok()) Unload();
   return checked;
 }
 
-Status Segment::CheckLastEntry() {
+Status Segment::CheckLastEntry(Miss* miss) {
   const OffsetIndex::Entry last = offsets_->Last();
   if (last.position_bytes == 0) return Status::OK();
   if (last.position_bytes >= size_bytes_) {
     return Corrupt("offset index points past its log file=", index_path_, " offset=", last.offset);
   }
-  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(last, wire::kLogBatchHeaderBytesMax));
+  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(last, wire::kLogBatchHeaderBytesMax, miss));
   return scan.Next().status();
 }
 
@@ -130,8 +131,8 @@ Status Segment::Rebuild(uint32_t interval_bytes, int64_t upper_offset, bool clos
 }
 
 // The segment's last batch, for the time index; none when the segment is empty.
-Result<std::optional<TimeIndex::Entry>> Segment::FindNewest() {
-  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(offsets_->Last()));
+Result<std::optional<TimeIndex::Entry>> Segment::FindNewest(Miss* miss) {
+  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(offsets_->Last(), BatchScan::kLookupBytes, miss));
   std::optional<TimeIndex::Entry> newest;
   while (true) {
     ASSIGN_OR_RAISE(const auto batch, scan.Next());
@@ -144,7 +145,7 @@ Status Segment::Seal() {
   CHECK(loaded());
   // Not known after a truncation.
   if (!newest_.has_value()) {
-    ASSIGN_OR_RAISE(newest_, FindNewest());
+    ASSIGN_OR_RAISE(newest_, FindNewest(/*miss=*/nullptr));
   }
   if (!newest_.has_value()) return Status::OK();
   ASSIGN_OR_RAISE(const auto time_file, TimeIndexFile());
@@ -160,8 +161,8 @@ Status Segment::Seal() {
   return appended;
 }
 
-Status Segment::CheckSealed() {
-  ASSIGN_OR_RAISE(const auto newest, FindNewest());
+Status Segment::CheckSealed(Miss* miss) {
+  ASSIGN_OR_RAISE(const auto newest, FindNewest(miss));
   if (!newest.has_value() || times_->largest_timestamp_ms() == newest->timestamp_ms)
     return Status::OK();
   return Corrupt("time index has lost its last entries file=", time_index_path_);
@@ -185,10 +186,10 @@ Status Segment::Remove(io::FileSystem& file_system) {
   return Status::OK();
 }
 
-Result<BatchScan> Segment::ScanFrom(OffsetIndex::Entry entry, size_t window_bytes) {
+Result<BatchScan> Segment::ScanFrom(OffsetIndex::Entry entry, size_t window_bytes, Miss* miss) {
   ASSIGN_OR_RAISE(auto file, LogFile());
-  return BatchScan(std::move(file), {entry.offset, entry.position_bytes, size_bytes_},
-                   window_bytes);
+  return BatchScan(std::move(file), {entry.offset, entry.position_bytes, size_bytes_}, window_bytes,
+                   miss);
 }
 
 }  // namespace sluice::log

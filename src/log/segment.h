@@ -34,8 +34,9 @@ class Segment {
   const std::string& log_path() const { return log_path_; }
 
   /// Take the indexes into memory.
-  /// Errors: kCorruptRecord when a file is torn or disagrees with the log file.
-  Status Load();
+  /// Errors: kCorruptRecord when a file is torn or disagrees with the log file; Cancelled, see
+  /// Miss.
+  Status Load(Miss* miss = nullptr);
   bool loaded() const { return offsets_.has_value(); }
   void Unload();
   /// Make both indexes empty, in memory and on disk.
@@ -58,15 +59,15 @@ class Segment {
   /// Close the time index with the segment's last batch.
   Status Seal();
   /// See whether the loaded time index ends as Seal left it.
-  /// Errors: kCorruptRecord when its last entries are lost.
-  Status CheckSealed();
+  /// Errors: kCorruptRecord when its last entries are lost; Cancelled, see Miss.
+  Status CheckSealed(Miss* miss = nullptr);
   /// Cut the log file, durably, and the indexes.
   Status Truncate(uint64_t size_bytes, int64_t offset);
   Status Remove(io::FileSystem& file_system);
 
   /// Batches from `entry` of the offset index on.
   Result<BatchScan> ScanFrom(OffsetIndex::Entry entry,
-                             size_t window_bytes = BatchScan::kLookupBytes);
+                             size_t window_bytes = BatchScan::kLookupBytes, Miss* miss = nullptr);
 
   const OffsetIndex& offsets() const { return *offsets_; }
   const TimeIndex& times() const { return *times_; }
@@ -81,8 +82,8 @@ class Segment {
   };
   NewEntries AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes,
                         uint32_t interval_bytes);
-  Status CheckLastEntry();
-  Result<std::optional<TimeIndex::Entry>> FindNewest();
+  Status CheckLastEntry(Miss* miss);
+  Result<std::optional<TimeIndex::Entry>> FindNewest(Miss* miss);
 
   FileCache& files_;
   const int64_t base_offset_;

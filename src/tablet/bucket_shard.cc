@@ -1,5 +1,7 @@
 #include "tablet/bucket_shard.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "log/segment.h"
 
@@ -83,7 +85,7 @@ std::vector<std::shared_ptr<Replica>> BucketShard::Replicas() const {
 }
 
 io::Task<Status> BucketShard::Take(News news) {
-  const auto turn = co_await Turn(&turns_, loop_);
+  const auto turn = co_await Turn(LaneOf(news.id), loop_);
   co_return co_await TakeInTurn(std::move(news));
 }
 
@@ -123,7 +125,7 @@ io::Task<Result<std::shared_ptr<Replica>>> BucketShard::OpenReplica(News news) {
 }
 
 io::Task<Status> BucketShard::StopReplica(Stop stop) {
-  const auto turn = co_await Turn(&turns_, loop_);
+  const auto turn = co_await Turn(LaneOf(stop.id), loop_);
   const auto found = replicas_.find(stop.id);
   if (found == replicas_.end()) {
     // Not open: a drop that a crash cut in two is told again after the restart.
@@ -182,20 +184,41 @@ io::Task<Status> BucketShard::RemoveLeftovers(types::BucketId id) {
   co_return co_await RemoveFiles(*folders);
 }
 
+BucketShard::Turns* BucketShard::LaneOf(const types::BucketId& id) {
+  return &lanes_[std::hash<types::BucketId>()(id) % kLanes];
+}
+
+bool BucketShard::LanesAreFree() const {
+  return std::ranges::none_of(lanes_, [](const Turns& lane) { return lane.taken; });
+}
+
 io::Task<Status> BucketShard::CloseAll() {
-  const auto turn = co_await Turn(&turns_, loop_);
+  while (!LanesAreFree()) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
   saver_.Stop();
-  Status first;
-  const auto replicas = std::exchange(replicas_, {});
+  auto left = std::make_shared<Left>();
+  for (auto& [id, replica] : std::exchange(replicas_, {})) left->push_back(replica);
   in_order_.clear();
-  for (const auto& [id, replica] : replicas) {
-    const Status closed = co_await CloseReplica(replica, /*clean=*/true);
-    if (!closed.ok())
-      LogError("bucket did not close cleanly {} {}", id.ToString(), closed.ToString());
-    if (first.ok()) first = closed;
-  }
+  const Gather<Status> gather(*loop_, kLanes);
+  for (size_t lane = 0; lane < kLanes; ++lane) io::Spawn(CloseLane(this, left, gather, lane));
+  const auto closed = co_await gather.Take();
   while (saver_.running()) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
-  co_return first;
+  for (const Status& status : closed) CO_RETURN_NOT_OK(status);
+  co_return Status::OK();
+}
+
+// Close one after another of those that are left.
+io::Task<void> BucketShard::CloseLane(BucketShard* shard, std::shared_ptr<Left> left,
+                                      Gather<Status> closed, size_t lane) {
+  Status first;
+  while (!left->empty()) {
+    const std::shared_ptr<Replica> replica = left->front();
+    left->pop_front();
+    const Status status = co_await shard->CloseReplica(replica, /*clean=*/true);
+    if (!status.ok())
+      LogError("bucket did not close cleanly {} {}", replica->id().ToString(), status.ToString());
+    if (first.ok()) first = status;
+  }
+  closed.Set(lane, first);
 }
 
 void BucketShard::Refresh(int64_t table_id) {

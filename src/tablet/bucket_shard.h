@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <coroutine>
 #include <deque>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "io/task.h"
 #include "log/file_cache.h"
+#include "tablet/gather.h"
 #include "tablet/replica.h"
 #include "tablet/saver.h"
 #include "tablet/scanners.h"
@@ -61,18 +63,25 @@ class BucketShard {
   io::Loop& loop() const { return *loop_; }
 
  private:
-  // Opens and stops run one after another.
+  // Opens and stops of a bucket run one after another, in the lane that its id says; so a few of
+  // them wait for the device at a time, and no more.
+  static constexpr size_t kLanes = 4;
   class Turn;
   struct Turns {
     bool taken = false;
     std::deque<std::coroutine_handle<>> waiting;
   };
+  Turns* LaneOf(const types::BucketId& id);
+  bool LanesAreFree() const;
 
   io::Task<Status> TakeInTurn(News news);
   io::Task<Result<std::shared_ptr<Replica>>> OpenReplica(News news);
   io::Task<Status> CloseReplica(std::shared_ptr<Replica> replica, bool clean);
   io::Task<Status> RemoveFiles(BucketFolders folders);
   io::Task<Status> RemoveLeftovers(types::BucketId id);
+  using Left = std::deque<std::shared_ptr<Replica>>;
+  static io::Task<void> CloseLane(BucketShard* shard, std::shared_ptr<Left> left,
+                                  Gather<Status> closed, size_t lane);
 
   const Options options_;
   io::Loop* const loop_;
@@ -81,7 +90,7 @@ class BucketShard {
   std::unordered_map<types::BucketId, std::shared_ptr<Replica>> replicas_;
   std::set<types::BucketId> in_order_;  // The same ones, those of a table side by side.
   Saver saver_;
-  Turns turns_;
+  std::array<Turns, kLanes> lanes_;
 };
 
 }  // namespace sluice::tablet

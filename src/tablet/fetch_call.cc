@@ -67,23 +67,47 @@ Result<FetchPtr> ParseFetch(const std::string& body) {
   return fetch;
 }
 
+using LookGather = Gather<FetchPart>;
+
 FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot,
-                   const std::shared_ptr<FetchWait>& wait) {
+                   const std::shared_ptr<FetchWait>& wait, log::Miss* miss) {
   const Wanted& wanted = fetch.buckets[slot];
   const auto replica = shard.Find(wanted.id);
   if (!replica.ok()) return {.error = replica.status()};
-  return (*replica)->Fetch(wanted.offset, wanted.read_bytes_max, fetch.follower(), wait);
+  return (*replica)->Fetch(wanted.offset, wanted.read_bytes_max, fetch.follower(), wait, miss);
+}
+
+// The same for a bucket whose indexes or batch heads are not in memory: the pool reads them first.
+io::Task<void> FetchCold(TabletCorePtr core, BucketShard* shard, FetchPtr fetch, size_t slot,
+                         std::shared_ptr<FetchWait> wait, log::Miss miss, LookGather gather) {
+  FetchPart part{.error = Status::Cancelled("")};
+  for (int cold = 1; part.error.IsCancelled(); ++cold) {
+    auto warm = [miss] { return miss.Warm(); };
+    const Status warmed = co_await core->options().read_pool->Run(shard->loop(), std::move(warm));
+    part = warmed.ok()
+               ? FetchOne(*shard, *fetch, slot, wait, cold < kColdReadsMax ? &miss : nullptr)
+               : FetchPart{.error = warmed};
+  }
+  gather.Set(slot, std::move(part));
+}
+
+void StartFetch(const TabletCorePtr& core, BucketShard& shard, const FetchPtr& fetch, size_t slot,
+                const std::shared_ptr<FetchWait>& wait, const LookGather& gather) {
+  log::Miss miss;
+  FetchPart part = FetchOne(shard, *fetch, slot, wait, &miss);
+  if (!part.error.IsCancelled()) return gather.Set(slot, std::move(part));
+  io::Spawn(FetchCold(core, &shard, fetch, slot, wait, miss, gather));
 }
 
 // One look at every bucket; those without data wake `wait` when they get some.
 io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
                      std::shared_ptr<FetchWait> wait) {
-  const Gather<FetchPart> gather(loop, fetch->ids.size());
+  const LookGather gather(loop, fetch->ids.size());
   const auto cut = core->Cut(fetch->ids);
   for (size_t i = 0; i < cut.size(); ++i) {
     if (cut[i].empty()) continue;
-    auto work = [fetch, wait, slots = cut[i], gather](BucketShard& shard) {
-      for (const size_t slot : slots) gather.Set(slot, FetchOne(shard, *fetch, slot, wait));
+    auto work = [core, fetch, wait, slots = cut[i], gather](BucketShard& shard) {
+      for (const size_t slot : slots) StartFetch(core, shard, fetch, slot, wait, gather);
     };
     if (core->RunOn(i, cut[i].size() * sizeof(Wanted), std::move(work))) continue;
     for (const size_t slot : cut[i]) gather.Set(slot, {.error = core->MailboxFull(i)});

@@ -58,14 +58,13 @@ io::Task<Status> Replica::Take(std::shared_ptr<Replica> self, Leadership leaders
   if (!leads) {
     self->role_ = Role::kFollower;
     self->FailPuts(self->CheckLeader());
-    self->CloseKeys();
-    co_return Status::OK();
+    co_return co_await CloseKeys(self, /*clean=*/false);
   }
   self->role_ = Role::kBecomingLeader;
   if (self->options_.table->has_primary_key() && self->keys_ == nullptr) {
     Status opened = co_await self->OpenKeys();
     if (!opened.ok()) {
-      self->CloseKeys();
+      CO_RETURN_NOT_OK(co_await CloseKeys(self, /*clean=*/false));
       self->role_ = Role::kFollower;
       self->leadership_.leader = -1;  // The same news again is a new try.
       co_return opened;
@@ -142,7 +141,7 @@ void Replica::WhenReplicated(int64_t offset, std::chrono::milliseconds timeout,
 }
 
 FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower,
-                         const std::shared_ptr<FetchWait>& wait) {
+                         const std::shared_ptr<FetchWait>& wait, log::Miss* miss) {
   FetchPart part;
   part.table = options_.table;
   part.error = CheckLeader();
@@ -155,7 +154,7 @@ FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower,
   const bool only_in_lake = !options_.table->has_primary_key() && offset >= 0 &&
                             offset < log_->start_offset() && offset < lake_.end_offset;
   if (!only_in_lake) {
-    auto slice = log_->Read(offset, bytes_max, upper, /*at_least_one=*/true);
+    auto slice = log_->Read(offset, bytes_max, upper, /*at_least_one=*/true, miss);
     part.error = slice.status();
     if (slice.ok()) part.slice = std::move(*slice);
   }
@@ -211,11 +210,8 @@ void Replica::SetLakeOffsets(LakeOffsets offsets) {
   if (offsets.snapshot_id >= lake_.snapshot_id) lake_ = offsets;
 }
 
-void Replica::Retain() {
-  if (role_ == Role::kClosed) return;
+log::Log::Retention Replica::RetentionNow() const {
   const TableContext& table = *options_.table;
-  log_->ExpireWriters();
-  if (table.log_ttl_ms() == 0) return;
   log::Log::Retention policy;
   policy.delete_before_ms = options_.server->clock->NowMs() - table.log_ttl_ms();
   if (table.lake_enabled())
@@ -225,33 +221,69 @@ void Replica::Retain() {
     policy.floor_offset =
         std::min(policy.floor_offset, keys_ == nullptr ? int64_t{0} : keys_->applied_offset());
   }
-  const auto deleted = log_->DeleteSegments(policy);
-  if (!deleted.ok()) return LogIfError(deleted.status(), "retention of " + id().ToString());
-  if (*deleted > 0) LogInfo("deleted expired log segments count={} {}", *deleted, id().ToString());
+  return policy;
+}
+
+io::Task<void> Replica::Retain(std::shared_ptr<Replica> self) {
+  if (self->role_ == Role::kClosed || self->retaining_) co_return;
+  self->log_->ExpireWriters();
+  if (self->options_.table->log_ttl_ms() == 0) co_return;
+  self->retaining_ = true;
+  const Result<size_t> deleted = co_await DeleteExpired(self);
+  self->retaining_ = false;
+  LogIfError(deleted.status(), "retention of " + self->id().ToString());
+  if (deleted.ok() && *deleted > 0)
+    LogInfo("deleted expired log segments count={} {}", *deleted, self->id().ToString());
+}
+
+io::Task<Result<size_t>> Replica::DeleteExpired(std::shared_ptr<Replica> self) {
+  const TabletOptions& server = *self->options_.server;
+  log::Miss miss;
+  auto begun = self->log_->BeginDeletion(self->RetentionNow(), &miss);
+  for (int cold = 1; begun.status().IsCancelled(); ++cold) {
+    auto warm = [miss] { return miss.Warm(); };
+    CO_RETURN_NOT_OK(co_await server.read_pool->Run(*self->options_.loop, std::move(warm)));
+    if (self->role_ == Role::kClosed) co_return size_t{0};
+    begun = self->log_->BeginDeletion(self->RetentionNow(), cold < kColdReadsMax ? &miss : nullptr);
+  }
+  CO_RETURN_NOT_OK(begun.status());
+  const auto deletion = std::make_shared<log::Log::PendingDeletion>(*std::move(begun));
+  const size_t count = deletion->count();
+  Status ran = Status::OK();
+  if (count > 0) {
+    auto run = [deletion] { return deletion->Run(); };
+    ran = co_await server.sync_pool->Run(*self->options_.loop, std::move(run));
+  }
+  CO_RETURN_NOT_OK(self->log_->FinishDeletion(std::move(*deletion), ran));
+  co_return count;
+}
+
+io::Task<Result<bool>> Replica::SaveLog(std::shared_ptr<Replica> self) {
+  CO_ASSIGN_OR_RETURN(auto flush, self->log_->BeginFlush(log::Log::FlushKind::kCheckpoint));
+  auto pending = std::make_shared<log::Log::PendingFlush>(std::move(flush));
+  auto began = std::make_shared<bool>(false);
+  auto run = [pending, began] {
+    *began = true;
+    return pending->Run();
+  };
+  const Status ran =
+      co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(run));
+  // A flush that the full pool refused leaves the log as it was; one that failed does not.
+  if (!*began) co_return false;
+  CO_RETURN_NOT_OK(self->log_->FinishFlush(*pending, ran));
+  co_return true;
 }
 
 io::Task<bool> Replica::Checkpoint(std::shared_ptr<Replica> self) {
   if (self->role_ == Role::kClosed || self->checkpointing_) co_return true;
   if (self->log_->recovery_point() == self->log_->end_offset() && self->log_->unsaved_bytes() == 0)
     co_return true;
-  const auto flush = self->log_->BeginFlush(log::Log::FlushKind::kCheckpoint);
-  LogIfError(flush.status(), "checkpoint of " + self->id().ToString());
-  if (!flush.ok()) co_return false;
   self->checkpointing_ = true;
-  auto pending = std::make_shared<log::Log::PendingFlush>(*flush);
-  auto began = std::make_shared<bool>(false);
-  auto run = [pending, began] {
-    *began = true;
-    return pending->Run();
-  };
-  Status done =
-      co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(run));
-  // A flush that the full pool refused leaves the log as it was; one that failed does not.
-  if (*began) done = self->log_->FinishFlush(*pending, done);
-  LogIfError(done, "checkpoint of " + self->id().ToString());
+  const Result<bool> saved = co_await SaveLog(self);
   self->checkpointing_ = false;
+  LogIfError(saved.status(), "checkpoint of " + self->id().ToString());
   self->Account();
-  co_return done.ok();
+  co_return saved.ok() && *saved;
 }
 
 io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
@@ -261,16 +293,17 @@ io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
   for (const auto& waiter : std::exchange(self->waiters_, {})) {
     std::exchange(waiter->done, nullptr)(self->CheckLeader());
   }
-  while (self->checkpointing_ || self->warming_ || self->reads_ > 0)
+  while (self->checkpointing_ || self->retaining_ || self->warming_ || self->reads_ > 0)
     co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
-  Status closed;
-  if (clean) {
-    if (self->keys_ != nullptr) closed = self->keys_->Close();
-    const Status log_closed = self->log_->Close();
-    if (closed.ok()) closed = log_closed;
+  Status closed = co_await CloseKeys(self, clean);
+  Result<bool> saved = !clean || self->log_->IsSaved();
+  while (saved.ok() && !*saved) {
+    saved = co_await SaveLog(self);
+    if (saved.ok() && !*saved)
+      co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
   }
-  self->CloseKeys();
   self->options_.saver->Changed(std::exchange(self->unsaved_, {}), {});
+  if (closed.ok()) closed = saved.status();
   co_return closed;
 }
 

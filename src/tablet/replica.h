@@ -36,6 +36,9 @@ struct LakeOffsets {
   int64_t end_offset = -1;  ///< Exclusive; -1 = nothing is tiered.
 };
 
+/// How often one call brings bytes into memory before it waits for them on the shard after all.
+inline constexpr int kColdReadsMax = 16;
+
 /// A fetch that waits for data in any of its buckets. Woken at most once.
 using FetchWait = io::Completion<bool>;
 
@@ -102,9 +105,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
                       std::function<void(Status)> done);
 
   /// Find what a fetch from `offset` gets (-2 = earliest). When there is nothing yet, `wait` is
-  /// woken by new data.
+  /// woken by new data. With a `miss` the part's error may be Cancelled: see there.
   FetchPart Fetch(int64_t offset, uint64_t bytes_max, bool follower,
-                  const std::shared_ptr<FetchWait>& wait);
+                  const std::shared_ptr<FetchWait>& wait, log::Miss* miss);
   /// LIST_OFFSETS. Errors: kInvalidTimestamp.
   Result<int64_t> OffsetOf(int32_t offset_type, int64_t timestamp_ms, bool follower);
 
@@ -129,7 +132,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void SetTable(TableContextPtr table);
   void SetLakeOffsets(LakeOffsets offsets);
   /// Delete what has expired.
-  void Retain();
+  static io::Task<void> Retain(std::shared_ptr<Replica> self);
   /// Make the log a checkpoint; does nothing while one is under way or nothing changed. False when
   /// it could not.
   static io::Task<bool> Checkpoint(std::shared_ptr<Replica> self);
@@ -171,7 +174,13 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void Account();
 
   io::Task<Status> OpenKeys();
-  void CloseKeys();
+  /// Let the keys go, after what runs on them; `clean` = move all of them to the store first.
+  static io::Task<Status> CloseKeys(std::shared_ptr<Replica> self, bool clean);
+  /// Checkpoint flush of the log; false when the pool has no room.
+  static io::Task<Result<bool>> SaveLog(std::shared_ptr<Replica> self);
+  log::Log::Retention RetentionNow() const;
+  /// How many segments went.
+  static io::Task<Result<size_t>> DeleteExpired(std::shared_ptr<Replica> self);
   void OnKeysMoved(const Status& status);
   kv::KvOptions MakeKvOptions();
   io::Task<Status> Replay();
@@ -208,6 +217,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::vector<WaitingFetch> fetches_;
   size_t fetches_swept_ = 0;  // Size after the last removal of those who gave up.
   bool checkpointing_ = false;
+  bool retaining_ = false;
   size_t reads_ = 0;
   std::optional<io::Completion<bool>> keys_moved_;  // While MoveKeys waits.
   Unsaved unsaved_;

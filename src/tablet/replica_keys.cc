@@ -67,8 +67,11 @@ io::Task<Status> Replica::OpenKeys() {
     // Only a power loss that took synced bytes can do this; the log is the truth.
     LogWarn("keys are ahead of their log and are built anew keys={} log_end={} {}",
             keys_->log_offset(), log_->end_offset(), id().ToString());
-    keys_.reset();
-    CO_RETURN_NOT_OK(options_.server->key_stores->Remove(options_.folders.kv));
+    CO_RETURN_NOT_OK(co_await CloseKeys(self, /*clean=*/false));
+    auto remove = [stores = options_.server->key_stores, folder = options_.folders.kv] {
+      return stores->Remove(folder);
+    };
+    CO_RETURN_NOT_OK(co_await options_.server->read_pool->Run(*options_.loop, std::move(remove)));
     CO_ASSIGN_OR_RETURN(keys_, co_await options_.server->read_pool->Run(*options_.loop, open));
   }
   // News of the table came too early for the keys.
@@ -83,11 +86,21 @@ io::Task<Status> Replica::OpenKeys() {
 
 io::Task<Status> Replica::Replay() {
   auto self = shared_from_this();
+  int cold = 0;
   while (keys_->log_offset() < log_->end_offset()) {
-    CO_ASSIGN_OR_RETURN(const auto slice, log_->Read(keys_->log_offset(), kReplayBytes,
-                                                     log_->end_offset(), /*at_least_one=*/true));
+    log::Miss miss;
+    const auto slice = log_->Read(keys_->log_offset(), kReplayBytes, log_->end_offset(),
+                                  /*at_least_one=*/true, cold < kColdReadsMax ? &miss : nullptr);
+    if (slice.status().IsCancelled()) {
+      ++cold;
+      auto warm = [miss] { return miss.Warm(); };
+      CO_RETURN_NOT_OK(co_await options_.server->read_pool->Run(*options_.loop, std::move(warm)));
+      continue;
+    }
+    CO_RETURN_NOT_OK(slice.status());
+    cold = 0;
     auto payload = std::make_shared<io::Payload>();
-    for (const auto& range : slice.ranges) payload->Add(range);
+    for (const auto& range : slice->ranges) payload->Add(range);
     auto read = [payload] { return payload->Flatten(); };
     CO_ASSIGN_OR_RETURN(const std::string records,
                         co_await options_.server->read_pool->Run(*options_.loop, read));
@@ -107,7 +120,8 @@ io::Task<Status> Replica::Replay() {
 }
 
 io::Task<bool> Replica::MoveKeys(std::shared_ptr<Replica> self) {
-  if (self->keys_ == nullptr || self->keys_moved_.has_value()) co_return true;
+  const bool closing = self->role_ == Role::kClosed || self->role_ == Role::kFollower;
+  if (closing || self->keys_ == nullptr || self->keys_moved_.has_value()) co_return true;
   self->keys_->StartFlush();
   // Not flushing now: nothing is left to move, or the pool is full.
   if (!self->keys_->flushing()) co_return self->keys_->replay_bytes() == 0;
@@ -121,10 +135,25 @@ void Replica::OnKeysMoved(const Status& status) {
   if (const auto moved = std::exchange(keys_moved_, std::nullopt)) moved->Set(status.ok());
 }
 
-void Replica::CloseKeys() {
-  keys_.reset();
-  if (const auto moved = std::exchange(keys_moved_, std::nullopt)) moved->Set(true);
-  Account();
+io::Task<Status> Replica::CloseKeys(std::shared_ptr<Replica> self, bool clean) {
+  io::Loop& loop = *self->options_.loop;
+  while (self->keys_ != nullptr && self->keys_->flushing())
+    co_await io::Sleep(loop, std::chrono::milliseconds(1));
+  if (self->keys_ == nullptr) co_return Status::OK();
+  const auto keys = std::make_shared<std::unique_ptr<kv::KvTablet>>(std::move(self->keys_));
+  if (const auto moved = std::exchange(self->keys_moved_, std::nullopt)) moved->Set(true);
+  self->Account();
+  for (;;) {
+    // A store has files to write and to close.
+    auto close = [keys, clean]() -> Status {
+      Status closed = clean ? (*keys)->Close() : Status::OK();
+      keys->reset();
+      return closed;
+    };
+    Status closed = co_await self->options_.server->sync_pool->Run(loop, std::move(close));
+    if (*keys == nullptr) co_return closed;
+    co_await io::Sleep(loop, std::chrono::milliseconds(1));  // The pool has no room.
+  }
 }
 
 void Replica::StartPut(Put put) {

@@ -13,13 +13,16 @@ namespace {
 constexpr uint64_t kLimitScanBytesMax = 64 << 20;
 constexpr int32_t kScanBytesMax = 10 << 20;  // kv.scanner.max-batch-size
 
-// The last `limit` rows of a log, whole batches.
-Result<io::Payload> LastRows(Replica& replica, int64_t limit) {
+// The last `limit` rows of a log, whole batches. Errors: Cancelled, see Miss.
+Result<io::Payload> LastRows(Replica& replica, int64_t limit, log::Miss* miss) {
   ARROW_RETURN_NOT_OK(replica.CheckLeader());
   const int64_t high_watermark = replica.log().high_watermark();
   const int64_t from = std::max(replica.log().start_offset(), high_watermark - limit);
-  const FetchPart part = replica.Fetch(from, kLimitScanBytesMax, /*follower=*/false, nullptr);
+  const FetchPart part = replica.Fetch(from, kLimitScanBytesMax, /*follower=*/false, nullptr, miss);
   ARROW_RETURN_NOT_OK(part.error);
+  const bool cut_short = miss != nullptr && miss->file != nullptr;
+  if (part.slice.next_offset < high_watermark && cut_short)
+    return Status::Cancelled("not in memory");
   if (part.slice.next_offset < high_watermark) {
     return Error(ErrorCode::kRecordTooLarge, "limit scan would answer too much limit=", limit, " ",
                  replica.id());
@@ -29,11 +32,22 @@ Result<io::Payload> LastRows(Replica& replica, int64_t limit) {
   return records;
 }
 
+io::Task<Result<io::Payload>> ReadLastRows(TabletCorePtr core, BucketShard* shard,
+                                           std::shared_ptr<Replica> replica, int64_t limit) {
+  for (int cold = 0;; ++cold) {
+    log::Miss miss;
+    auto records = LastRows(*replica, limit, cold < kColdReadsMax ? &miss : nullptr);
+    if (!records.status().IsCancelled()) co_return records;
+    auto warm = [miss] { return miss.Warm(); };
+    CO_RETURN_NOT_OK(co_await core->options().read_pool->Run(shard->loop(), std::move(warm)));
+  }
+}
+
 io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard,
                                           types::BucketId id, int32_t limit) {
   CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
   if (!replica->table()->has_primary_key()) {
-    CO_ASSIGN_OR_RETURN(auto records, LastRows(*replica, limit));
+    CO_ASSIGN_OR_RETURN(auto records, co_await ReadLastRows(core, shard, replica, limit));
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
   CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());

@@ -139,7 +139,7 @@ io::Task<void> TabletCore::RetainShard(std::shared_ptr<TabletCore> core, size_t 
   buckets.scanners().Expire(core->options_.clock->Monotonic());
   const auto replicas = buckets.Replicas();
   for (const auto& replica : replicas) {
-    replica->Retain();
+    co_await Replica::Retain(replica);
     co_await io::Sleep(buckets.loop(), std::chrono::milliseconds(0));  // Others go in between.
   }
 }

@@ -198,7 +198,7 @@ class TabletTest : public ::testing::Test {
     options.data_dir = folder.path();
     options.tables = &tables;
     options.shards = shards.get();
-    options.files = &io::LocalFileSystem();
+    options.files = files;
     options.clock = &io::SystemClock();
     options.random = &io::SystemRandom();
     options.read_pool = options.sync_pool = options.flush_pool = pool.get();
@@ -447,6 +447,7 @@ class TabletTest : public ::testing::Test {
   TempDir folder;
   TestTables tables;
   TabletOptions options;
+  io::FileSystem* files = &io::LocalFileSystem();
   int32_t coordinator_epoch = 1;
   std::unique_ptr<io::LoopThreads> loops, client_loops;
   std::unique_ptr<shard::Shards> shards;
