@@ -2,7 +2,10 @@
 
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/util/byte_size.h>
 
+#include <algorithm>
+#include <deque>
 #include <map>
 
 #include "client/rows_internal.h"
@@ -28,13 +31,20 @@ types::Schema Cut(const types::Schema& schema, const std::vector<int>& positions
 }  // namespace
 
 struct LogScanner::State : std::enable_shared_from_this<State> {
-  /// What could be decoded of a bucket's part of a reply.
-  struct Decoded {
-    Decoded() = default;
-    Decoded(Status failed) : status(std::move(failed)) {}  // A pool that refuses the work.
-    std::vector<ScanBatch> batches;
-    int64_t next_offset = -1;  // Behind them; with an error, of the batch that has it. -1 = none.
-    Status status;
+  using SchemaPtr = std::shared_ptr<const types::Schema>;
+  /// One answered fetch, which its batches view.
+  struct Reply {
+    std::string body;
+    std::vector<int> projected;  // Ascending positions, empty = all columns.
+  };
+  /// A batch that nobody has decoded yet.
+  struct Encoded {
+    std::shared_ptr<const Reply> reply;
+    wire::LogBatchView batch;
+    SchemaPtr schema;
+    int64_t skipped;  // Rows in front of the offset that was asked for.
+    int64_t high_watermark;
+    int64_t first_offset() const { return batch.header().base_offset + skipped; }
   };
   struct Subscription {
     int64_t position = 0;      // Next offset for the caller.
@@ -44,22 +54,7 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     bool fetching = false;
     bool paused = false;  // Waits before it is asked for again.
     int retries = 0;
-    std::deque<ScanBatch> ready;
-
-    void Take(const wire::FetchedBucket& entry, Decoded* decoded) {
-      for (ScanBatch& batch : decoded->batches) {
-        batch.high_watermark = entry.high_watermark;
-        ready.push_back(std::move(batch));
-      }
-      if (decoded->next_offset >= 0) fetch_offset = decoded->next_offset;
-      high_watermark = entry.high_watermark;
-      if (decoded->status.ok()) {
-        retries = 0;
-        if (entry.filtered_end_offset)
-          fetch_offset = std::max(fetch_offset, *entry.filtered_end_offset);
-      }
-      if (ready.empty()) position = fetch_offset;
-    }
+    std::deque<Encoded> ready;
   };
   struct Asked {
     types::BucketId bucket;
@@ -79,6 +74,7 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   std::shared_ptr<arrow::Schema> arrow_target;
   std::map<types::BucketId, Subscription> subscriptions;
   uint64_t next_generation = 1;
+  types::BucketId turn;  // The last one decoded; the next Poll begins behind it.
   std::optional<io::Completion<bool>> waiting;
   Status failure;  // Final error of a bucket, for the first Poll that has no rows to give.
 
@@ -181,13 +177,16 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
 
   static io::Task<void> Fetch(std::shared_ptr<State> self, int32_t leader,
                               std::vector<Asked> asked) {
-    const Result<std::string> body = co_await self->cluster->CallTablet(
+    const auto answer = std::make_shared<Reply>();
+    answer->projected = self->pushed;
+    Result<std::string> body = co_await self->cluster->CallTablet(
         self->loop, leader, wire::ApiKey::kFetchLog, self->Request(asked));
-    const auto reply = body.ok() ? wire::ParseFetchResponse(*body)
+    if (body.ok()) answer->body = *std::move(body);
+    const auto reply = body.ok() ? wire::ParseFetchResponse(answer->body)
                                  : Result<std::vector<wire::FetchedTable>>(body.status());
     for (const Asked& one : asked) {
       Status status = reply.status();
-      if (reply.ok()) status = co_await Take(self, one, Entry(*reply, one.bucket));
+      if (reply.ok()) status = co_await Take(self, one, answer, Entry(*reply, one.bucket));
       if (Subscription* subscription = self->Find(one)) subscription->fetching = false;
       if (!status.ok()) self->Retry(one, status);
     }
@@ -206,12 +205,13 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     return nullptr;
   }
 
-  /// Take one bucket's part of a reply, whose bytes the caller keeps.
+  /// Take one bucket's part of a reply.
   static io::Task<Status> Take(std::shared_ptr<State> self, Asked asked,
+                               std::shared_ptr<const Reply> reply,
                                const wire::FetchedBucket* entry) {
     if (entry == nullptr)
       co_return Error(ErrorCode::kCorruptMessage, "fetch reply lacks the bucket ", asked.bucket);
-    if (CodeOf(entry->error) == ErrorCode::kInvalidColumnProjection && !self->pushed.empty()) {
+    if (CodeOf(entry->error) == ErrorCode::kInvalidColumnProjection && !reply->projected.empty()) {
       self->pushed.clear();  // Some batch is of an older schema that lacks a column; from now on we
                              // project here.
       co_return Status::OK();
@@ -221,102 +221,146 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
       co_return Error(ErrorCode::kLogOffsetOutOfRange,
                       "offset lies in remote log segments, which are not read here ", asked.bucket);
     }
-    Work work;
-    work.asked = asked;
-    work.projected = self->pushed;
+    std::deque<Encoded> found;
+    std::map<int16_t, SchemaPtr> schemas;
+    int64_t next_offset = entry->filtered_end_offset.value_or(asked.offset);
     for (wire::LogBatchIterator batches(entry->records);;) {
       CO_ASSIGN_OR_RETURN(const auto batch, batches.Next());
       if (!batch) break;
-      work.batches.push_back(*batch);
-      const int16_t schema_id = batch->header().schema_id;
-      if (work.schemas.contains(schema_id)) continue;
-      CO_ASSIGN_OR_RETURN(work.schemas[schema_id], co_await SchemaOf(self, schema_id));
+      const wire::LogBatchHeader& header = batch->header();
+      next_offset = std::max(next_offset, header.next_offset());
+      const int64_t skipped =
+          std::clamp<int64_t>(asked.offset - header.base_offset, 0, header.record_count);
+      if (header.record_count == skipped) continue;
+      SchemaPtr& schema = schemas[header.schema_id];
+      if (schema == nullptr) {
+        CO_ASSIGN_OR_RETURN(schema, co_await SchemaOf(self, header.schema_id));
+      }
+      found.push_back({reply, *batch, schema, skipped, entry->high_watermark});
     }
-    Decoded decoded;
-    if (self->options.decode_pool != nullptr) {
-      const auto decode = [self, &work] { return DecodeAll(*self, work); };
-      decoded = co_await self->options.decode_pool->Run(self->loop, decode);
-    } else {
-      decoded = DecodeAll(*self, work);
-    }
-    if (Subscription* subscription = self->Find(asked)) subscription->Take(*entry, &decoded);
-    co_return decoded.status;
+    Subscription* subscription = self->Find(asked);
+    if (subscription == nullptr) co_return Status::OK();
+    std::ranges::move(found, std::back_inserter(subscription->ready));
+    subscription->fetch_offset = next_offset;
+    subscription->high_watermark = entry->high_watermark;
+    subscription->retries = 0;
+    if (subscription->ready.empty()) subscription->position = next_offset;
+    co_return Status::OK();
   }
 
-  /// Batches of one bucket to decode, and what it takes. Views the reply.
+  /// Batches of one bucket to decode, in their order, up to a size or one that cannot be decoded.
   struct Work {
-    Asked asked;
-    std::vector<int> projected;
-    std::vector<wire::LogBatchView> batches;
-    std::map<int16_t, types::Schema> schemas;
+    types::BucketId bucket;
+    types::Schema target;
+    int64_t bytes_max;
+    std::deque<Encoded> encoded;  // Afterwards the rest.
+    std::vector<ScanBatch> decoded;
+    int64_t decoded_bytes = 0;
+    Status status;  // Of the first of the rest.
+
+    Status Run() {
+      while (!encoded.empty() && decoded_bytes < bytes_max) {
+        auto batch = Decode(encoded.front());
+        status = batch.status();
+        if (!batch.ok()) break;
+        decoded_bytes += arrow::util::TotalBufferSize(*batch->rows);
+        decoded.push_back(*std::move(batch));
+        encoded.pop_front();
+      }
+      return Status::OK();
+    }
+
+    Result<ScanBatch> Decode(const Encoded& one) const {
+      const wire::LogBatchView& batch = one.batch;
+      const wire::LogBatchHeader& header = batch.header();
+      // The server's projection keeps the CRC of the whole batch.
+      const std::vector<int>& projected = one.reply->projected;
+      if (projected.empty() && !batch.CrcMatches()) {
+        return Error(ErrorCode::kCorruptRecord,
+                     "log batch does not match its crc offset=", header.base_offset);
+      }
+      const types::Schema sent = projected.empty() ? *one.schema : Cut(*one.schema, projected);
+      ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, sent.ToArrow()));
+      ASSIGN_OR_RAISE(const auto adapted, AdaptRows(*rows, sent, target));
+      ScanBatch out{bucket, one.first_offset(),          header.commit_timestamp_ms,
+                    {},     adapted->Slice(one.skipped), one.high_watermark};
+      if (batch.append_only()) return out;
+      for (const char change : batch.change_types().substr(static_cast<size_t>(one.skipped))) {
+        out.changes.push_back(static_cast<wire::ChangeType>(change));
+      }
+      return out;
+    }
   };
 
-  /// All batches that have rows from the offset asked for on, up to one that cannot be decoded.
-  /// Reads only what never changes of `self`.
-  static Decoded DecodeAll(const State& self, const Work& work) {
-    Decoded all;
-    for (const wire::LogBatchView& batch : work.batches) {
-      const wire::LogBatchHeader& header = batch.header();
-      const int64_t skipped =
-          std::clamp<int64_t>(work.asked.offset - header.base_offset, 0, header.record_count);
-      if (header.record_count > skipped) {
-        auto out = Decode(self, work, batch, skipped);
-        if (!out.ok()) {
-          all.status = out.status();
-          all.next_offset = header.base_offset + skipped;
-          return all;
-        }
-        all.batches.push_back(*std::move(out));
-      }
-      all.next_offset = header.next_offset();
-    }
-    return all;
-  }
-
-  static Result<ScanBatch> Decode(const State& self, const Work& work,
-                                  const wire::LogBatchView& batch, int64_t skipped) {
-    const wire::LogBatchHeader& header = batch.header();
-    // The server's projection keeps the CRC of the whole batch.
-    if (work.projected.empty() && !batch.CrcMatches()) {
-      return Error(ErrorCode::kCorruptRecord,
-                   "log batch does not match its crc offset=", header.base_offset);
-    }
-    const types::Schema& schema = work.schemas.at(header.schema_id);
-    const types::Schema sent = work.projected.empty() ? schema : Cut(schema, work.projected);
-    ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, sent.ToArrow()));
-    ASSIGN_OR_RAISE(const auto adapted, AdaptRows(*rows, sent, self.target));
-    ScanBatch out{work.asked.bucket,          header.base_offset + skipped,
-                  header.commit_timestamp_ms, {},
-                  adapted->Slice(skipped),    -1};
-    if (batch.append_only()) return out;
-    for (const char change : batch.change_types().substr(static_cast<size_t>(skipped))) {
-      out.changes.push_back(static_cast<wire::ChangeType>(change));
-    }
-    return out;
-  }
-
-  static io::Task<Result<types::Schema>> SchemaOf(std::shared_ptr<State> self, int16_t schema_id) {
-    if (schema_id == self->table->info.schema_id) co_return self->table->info.descriptor.schema;
+  static io::Task<Result<SchemaPtr>> SchemaOf(std::shared_ptr<State> self, int16_t schema_id) {
+    if (schema_id == self->table->info.schema_id)
+      co_return SchemaPtr(self->table, &self->table->info.descriptor.schema);
     CO_ASSIGN_OR_RETURN(const auto schema, co_await self->cluster->Schema(
                                                self->loop, self->table->info.path, schema_id));
-    co_return *schema;
+    co_return SchemaPtr(schema);
   }
 
-  std::vector<ScanBatch> TakeReady() {
-    std::vector<ScanBatch> all;
-    for (auto& [bucket, subscription] : subscriptions) {
-      for (ScanBatch& batch : subscription.ready) all.push_back(std::move(batch));
-      subscription.ready.clear();
-      subscription.position = subscription.fetch_offset;
+  /// The bucket with the next batch to decode, from `turn` round; null when there is none.
+  std::map<types::BucketId, Subscription>::value_type* NextReady() {
+    const auto has_batch = [](const auto& entry) { return !entry.second.ready.empty(); };
+    const auto from = subscriptions.upper_bound(turn);
+    auto found = std::find_if(from, subscriptions.end(), has_batch);
+    if (found == subscriptions.end()) found = std::find_if(subscriptions.begin(), from, has_batch);
+    return found == subscriptions.end() || !has_batch(*found) ? nullptr : &*found;
+  }
+
+  /// After a decoding: what is left of a bucket's batches, with the error of the first of them.
+  void PutBack(Subscription* subscription, Asked asked, std::deque<Encoded> left,
+               const Status& error) {
+    if (error.ok()) {
+      std::ranges::move(subscription->ready, std::back_inserter(left));
+      subscription->ready = std::move(left);
+      subscription->position = subscription->ready.empty()
+                                   ? subscription->fetch_offset
+                                   : subscription->ready.front().first_offset();
+      return;
     }
-    return all;
+    // Whoever goes on fetches it and all behind it again.
+    subscription->position = subscription->fetch_offset = left.front().first_offset();
+    subscription->ready.clear();
+    subscription->fetching = false;
+    asked.generation = subscription->generation = next_generation++;
+    Retry(asked, error);
   }
 
+  /// Decode what has arrived, a bounded part of it: compressed rows may be a hundred times larger
+  /// than their reply.
+  static io::Task<std::vector<ScanBatch>> TakeReady(std::shared_ptr<State> self) {
+    std::vector<ScanBatch> all;
+    for (int64_t left = self->options.max_rows_bytes; left > 0;) {
+      auto* const next = self->NextReady();
+      if (next == nullptr) break;
+      const Asked asked{next->first, next->second.generation, next->second.fetch_offset};
+      auto work = std::make_shared<Work>(Work{.bucket = asked.bucket,
+                                              .target = self->target,
+                                              .bytes_max = left,
+                                              .encoded = std::exchange(next->second.ready, {}),
+                                              .decoded = {},
+                                              .status = {}});
+      auto run = [work] { return work->Run(); };
+      io::Pool* const pool = self->options.decode_pool;
+      Status ran = pool == nullptr ? run() : co_await pool->Run(self->loop, std::move(run));
+      left -= std::max<int64_t>(work->decoded_bytes, 1);
+      Subscription* const subscription = self->Find(asked);
+      if (subscription == nullptr) continue;  // It starts elsewhere now.
+      if (ran.ok()) ran = work->status;
+      self->PutBack(subscription, asked, std::move(work->encoded), ran);
+      std::ranges::move(work->decoded, std::back_inserter(all));
+      self->turn = asked.bucket;
+      if (!ran.ok()) break;
+    }
+    co_return all;
+  }
   static io::Task<Result<std::vector<ScanBatch>>> PollIn(std::shared_ptr<State> self,
                                                          std::chrono::milliseconds timeout) {
     const auto end = self->loop.clock().Monotonic() + timeout;
     for (;;) {
-      std::vector<ScanBatch> ready = self->TakeReady();
+      std::vector<ScanBatch> ready = co_await TakeReady(self);
       if (!self->failure.ok()) {
         if (!ready.empty()) co_return ready;  // Rows in front of the error come first.
         co_return std::exchange(self->failure, Status::OK());

@@ -88,6 +88,26 @@ TEST_F(LogScannerTest, LimitScansNameADamagedBatch) {
   EXPECT_EQ(fake_->calls(wire::ApiKey::kLimitScan), 1);
 }
 
+// Compressed rows can be a hundred times larger than their reply: what is not asked for stays as it
+// came.
+TEST_F(LogScannerTest, APollDecodesNoMoreThanItMayGive) {
+  for (int i = 0; i < 3; ++i) Store(/*damaged=*/false);
+  LogScannerOptions options;
+  options.max_rows_bytes = 1;
+  ASSERT_OK_AND_ASSIGN(const auto scanner, Wait(LogScanner::Open(loop_, cluster_, kPath, options)));
+  scanner->Subscribe(bucket(), 1);
+  const int64_t ends[] = {3, 6, 9};
+  for (const int64_t end : ends) {
+    ASSERT_OK_AND_ASSIGN(const auto batches, Wait(scanner->Poll(milliseconds(500))));
+    ASSERT_EQ(batches.size(), 1u);
+    EXPECT_EQ(batches[0].base_offset + batches[0].rows->num_rows(), end);
+    EXPECT_EQ(scanner->Position(bucket()), end);
+    if (end == 3) {
+      EXPECT_EQ(fake_->calls(wire::ApiKey::kFetchLog), 1);
+    }
+  }
+}
+
 // A server in this process answers before the fetch returns: the poll must not then wait for it.
 TEST_F(LogScannerTest, AnAnswerThatComesAtOnceWakesThePoll) {
   Store(/*damaged=*/false);

@@ -11,6 +11,7 @@ namespace {
 
 // Each Next waits a while by itself; the rows are below the high watermark, so they are there.
 constexpr int kStallsMax = 20;
+constexpr int64_t kRowsAtOnce = 16 * 1024;
 
 std::vector<lake::RowKind> KindsOf(const client::ScanBatch& batch) {
   std::vector<lake::RowKind> kinds;
@@ -20,19 +21,30 @@ std::vector<lake::RowKind> KindsOf(const client::ScanBatch& batch) {
   return kinds;
 }
 
-Status WriteBatch(const client::ScanBatch& batch, lake::BucketWriter& writer, BucketMoved* moved) {
+Status CheckGoesOn(const MoveLimits& limits) {
+  if (!*limits.cancelled && !*limits.stopping) return Status::OK();
+  return Error(ErrorCode::kOperationNotAttempted, "tiering round is stopping");
+}
+
+// In pieces: a batch may take seconds to write, and a stop does not wait for that.
+Status WriteBatch(const client::ScanBatch& batch, const MoveLimits& limits,
+                  lake::BucketWriter& writer, BucketMoved* moved) {
   const auto kinds = KindsOf(batch);
-  RETURN_NOT_OK(writer.Write(
-      lake::LakeRows{batch.rows, kinds, batch.base_offset, batch.commit_timestamp_ms}));
+  const int64_t count = batch.rows->num_rows();
+  for (int64_t at = 0; at < count; at += kRowsAtOnce) {
+    RETURN_NOT_OK(CheckGoesOn(limits));
+    const auto rows = batch.rows->Slice(at, std::min(kRowsAtOnce, count - at));
+    const std::span<const lake::RowKind> all(kinds);
+    const auto some =
+        all.empty() ? all
+                    : all.subspan(static_cast<size_t>(at), static_cast<size_t>(rows->num_rows()));
+    RETURN_NOT_OK(writer.Write(
+        lake::LakeRows{rows, some, batch.base_offset + at, batch.commit_timestamp_ms}));
+  }
   moved->records += batch.rows->num_rows();
   moved->end_offset = batch.base_offset + batch.rows->num_rows();
   moved->max_timestamp_ms = std::max(moved->max_timestamp_ms, batch.commit_timestamp_ms);
   return Status::OK();
-}
-
-Status CheckGoesOn(const MoveLimits& limits) {
-  if (!*limits.cancelled && !*limits.stopping) return Status::OK();
-  return Error(ErrorCode::kOperationNotAttempted, "tiering round is stopping");
 }
 
 int64_t BytesOf(const std::vector<client::ScanBatch>& batches) {
@@ -64,7 +76,6 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
     room = held.Hold(read_bytes + (writer == nullptr ? 0 : writer->buffered_bytes()));
     int64_t reached = log->position();
     for (const client::ScanBatch& batch : batches) {
-      RETURN_NOT_OK(CheckGoesOn(limits));  // What one read gives may take seconds to write.
       if (batch.base_offset >= span.to) {
         // Came after the plan. Its schema may be newer than the columns that this log was opened
         // with.
@@ -77,7 +88,7 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
                                           span.bucket.bucket};
         ASSIGN_OR_RAISE(writer, lake.OpenWriter(options));
       }
-      RETURN_NOT_OK(WriteBatch(batch, *writer, &moved));
+      RETURN_NOT_OK(WriteBatch(batch, limits, *writer, &moved));
     }
     size_bytes += read_bytes;
     stalls = reached > started ? 0 : stalls + 1;
@@ -87,6 +98,7 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
     }
     moved.end_offset = reached;
   }
+  RETURN_NOT_OK(CheckGoesOn(limits));
   if (writer != nullptr) {
     ASSIGN_OR_RAISE(moved.files, writer->Finish());
   }
