@@ -82,7 +82,13 @@ Result<Segment*> Log::Loaded(size_t index) {
     if (!loaded.ok()) segment->Unload();
     if (CodeOf(loaded) == ErrorCode::kCorruptRecord) {
       LogInfo("indexes are built anew: {}", loaded.message());
-      loaded = segment->Rebuild(options_.index_interval_bytes, EndOfSegment(index), closed);
+      const uint32_t interval_bytes = options_.index_interval_bytes;
+      if (miss_ != nullptr && closed) {
+        ASSIGN_OR_RAISE(miss_->rebuild, segment->BeginRebuild(interval_bytes, EndOfSegment(index),
+                                                              /*closed=*/true));
+        return Status::Cancelled("indexes are damaged file=", segment->log_path());
+      }
+      loaded = segment->Rebuild(interval_bytes, EndOfSegment(index), closed);
     }
     RETURN_NOT_OK(loaded);
   }

@@ -130,6 +130,10 @@ class Log {
   /// kOutOfOrderSequence; kLogStorage when the disk fails.
   Result<Appended> AppendAsLeader(std::string_view batches, int32_t leader_epoch);
 
+  /// Remember, durably, that what comes next is appended under `epoch`; else the first append does
+  /// it. Threads: any, while nothing is appended or cut.
+  Status AddEpoch(int32_t epoch);
+
   /// Append batches as the leader stamped them.
   /// Errors: as above; kDuplicateSequence; kLogOffsetOutOfRange when they do not start at
   /// end_offset().
@@ -143,8 +147,8 @@ class Log {
                      Miss* miss = nullptr);
 
   /// Base offset of the first batch committed at or after `timestamp_ms`, end_offset() when there
-  /// is none.
-  Result<int64_t> OffsetOfTimestamp(int64_t timestamp_ms);
+  /// is none. Errors: Cancelled with a `miss`, see there.
+  Result<int64_t> OffsetOfTimestamp(int64_t timestamp_ms, Miss* miss = nullptr);
   /// Commit timestamp of the batch that contains `offset`; none at the end of the log.
   Result<std::optional<int64_t>> TimestampOf(int64_t offset);
 
@@ -259,7 +263,7 @@ class Log {
   uint64_t truncations_ = 0;
   // Checked by Open or appended since; TruncateTo does not lower it.
   uint64_t written_bytes_ = 0;
-  uint64_t saved_bytes_ = 0;    // Those of them that a checkpoint flush has covered.
+  uint64_t saved_bytes_ = 0;  // Those of them that a checkpoint flush has covered.
   uint64_t scanned_bytes_ = 0;
 };
 

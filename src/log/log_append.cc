@@ -126,6 +126,8 @@ Result<Log::Appended> Log::AppendAsLeader(std::string_view batches, int32_t lead
                   std::ranges::all_of(plan, &Planned::duplicate)};
 }
 
+Status Log::AddEpoch(int32_t epoch) { return state_->AddEpoch(epoch, end_offset_); }
+
 Status Log::AppendAsFollower(std::string_view batches) {
   RETURN_NOT_OK(Usable());
   ASSIGN_OR_RAISE(const Plan plan, PlanAppend(batches, /*leader=*/false));

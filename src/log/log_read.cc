@@ -110,7 +110,8 @@ Result<int64_t> Log::LargestTimestampOf(size_t index) {
   return segment->times().largest_timestamp_ms();
 }
 
-Result<int64_t> Log::OffsetOfTimestamp(int64_t timestamp_ms) {
+Result<int64_t> Log::OffsetOfTimestamp(int64_t timestamp_ms, Miss* miss) {
+  const MemoryOnly scope(this, miss);
   if (timestamp_ms > largest_timestamp_ms_) return end_offset_;
   size_t low =
       0;  // First segment that may hold it: largest timestamps do not fall from one to the next.
@@ -125,7 +126,8 @@ Result<int64_t> Log::OffsetOfTimestamp(int64_t timestamp_ms) {
   }
   ASSIGN_OR_RAISE(Segment * segment, Loaded(low));
   const int64_t from = segment->times().LastBefore(timestamp_ms);
-  ASSIGN_OR_RAISE(BatchScan scan, segment->ScanFrom(segment->offsets().Floor(from)));
+  ASSIGN_OR_RAISE(BatchScan scan,
+                  segment->ScanFrom(segment->offsets().Floor(from), BatchScan::kLookupBytes, miss));
   while (true) {
     ASSIGN_OR_RAISE(const auto batch, scan.Next());
     if (!batch) return EndOfSegment(low);

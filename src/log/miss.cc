@@ -11,7 +11,7 @@ Result<std::string> ReadOrMiss(const std::shared_ptr<const io::File>& file, uint
   std::string bytes(std::min<uint64_t>(size_bytes, left), '\0');
   ASSIGN_OR_RAISE(const bool there, file->TryReadAt(position_bytes, bytes.size(), bytes.data()));
   if (there) return bytes;
-  *miss = {file, position_bytes, bytes.size()};
+  *miss = {file, position_bytes, bytes.size(), /*rebuild=*/nullptr};
   return Status::Cancelled("bytes are not in memory file=", file->path());
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -8,18 +9,22 @@
 
 namespace sluice::log {
 
-/// Bytes of a file that a read needed and that were not in memory.
+/// What a read needed and did not find in memory: bytes of a file, or indexes that are damaged.
 ///
 /// A call that takes a `Miss*` reads from memory alone when it is not null: where the device would
-/// have to be waited for it changes nothing, names the bytes here and gives Cancelled. Bring them
-/// in with Warm, on a pool, and call again.
+/// have to be waited for it changes nothing, says here for what and gives Cancelled. Bring it in
+/// with Warm, on a pool, and call again.
 struct Miss {
   std::shared_ptr<const io::File> file;
   uint64_t position_bytes = 0;
   size_t size_bytes = 0;
+  std::function<Status()> rebuild;  ///< In place of the bytes: makes the indexes anew.
 
+  bool missed() const { return file != nullptr || rebuild != nullptr; }
   /// Blocks; any thread.
-  Status Warm() const { return file->ReadString(position_bytes, size_bytes).status(); }
+  Status Warm() const {
+    return rebuild != nullptr ? rebuild() : file->ReadString(position_bytes, size_bytes).status();
+  }
 };
 
 /// Up to `size_bytes` of a file, fewer only at its end. Errors: Cancelled, see Miss.

@@ -91,18 +91,20 @@ Status Segment::Append(std::span<const std::string_view> parts) {
 
 // Add the entries for a batch in memory when the last ones are far enough back; returns their
 // bytes.
-Segment::NewEntries Segment::AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes,
-                                        uint32_t interval_bytes) {
-  newest_ = {header.commit_timestamp_ms, header.base_offset};
-  if (position_bytes <= uint64_t{offsets_->Last().position_bytes} + interval_bytes) return {};
-  return {offsets_->Append({header.base_offset, static_cast<uint32_t>(position_bytes)}),
-          times_->MaybeAppend(*newest_)};
+Segment::NewEntries Segment::AddEntries(const TimeIndex::Entry& batch, uint64_t position_bytes,
+                                        uint32_t interval_bytes, OffsetIndex* offsets,
+                                        TimeIndex* times) {
+  if (position_bytes <= uint64_t{offsets->Last().position_bytes} + interval_bytes) return {};
+  return {offsets->Append({batch.offset, static_cast<uint32_t>(position_bytes)}),
+          times->MaybeAppend(batch)};
 }
 
 Status Segment::Index(const wire::LogBatchHeader& header, uint64_t position_bytes,
                       uint32_t interval_bytes) {
   CHECK(loaded());
-  const NewEntries added = AddEntries(header, position_bytes, interval_bytes);
+  newest_ = {header.commit_timestamp_ms, header.base_offset};
+  const NewEntries added =
+      AddEntries(*newest_, position_bytes, interval_bytes, &*offsets_, &*times_);
   if (added.offset.empty()) return Status::OK();
   ASSIGN_OR_RAISE(const auto index_file, OffsetIndexFile());
   RETURN_NOT_OK(index_file->Append(added.offset));
@@ -112,22 +114,40 @@ Status Segment::Index(const wire::LogBatchHeader& header, uint64_t position_byte
 }
 
 Status Segment::Rebuild(uint32_t interval_bytes, int64_t upper_offset, bool closed) {
-  offsets_.emplace(base_offset_);
-  times_.emplace(base_offset_);
-  NewEntries images;
-  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom({base_offset_, 0}, BatchScan::kRecoveryBytes));
-  while (scan.next_offset() < upper_offset) {
-    ASSIGN_OR_RAISE(const auto batch, scan.Next());
-    if (!batch) break;
-    const NewEntries added = AddEntries(batch->header, batch->position_bytes, interval_bytes);
-    images.offset += added.offset;
-    images.time += added.time;
-  }
-  if (closed && newest_.has_value()) images.time += times_->MaybeAppend(*newest_);
+  ASSIGN_OR_RAISE(const auto rebuild, BeginRebuild(interval_bytes, upper_offset, closed));
+  RETURN_NOT_OK(rebuild());
+  return Load();
+}
+
+Result<std::function<Status()>> Segment::BeginRebuild(uint32_t interval_bytes, int64_t upper_offset,
+                                                      bool closed) {
+  Unload();
+  newest_.reset();
   files_.Drop(index_path_);
   files_.Drop(time_index_path_);
-  RETURN_NOT_OK(files_.file_system().ReplaceFile(index_path_, images.offset));
-  return files_.file_system().ReplaceFile(time_index_path_, images.time);
+  ASSIGN_OR_RAISE(const BatchScan scan, ScanFrom({base_offset_, 0}, BatchScan::kRecoveryBytes));
+  return [scan, interval_bytes, upper_offset, closed, files = &files_.file_system(),
+          base_offset = base_offset_, index_path = index_path_, time_path = time_index_path_,
+          turn = rebuilding_]() -> Status {
+    const std::lock_guard lock(*turn);
+    BatchScan rest = scan;
+    OffsetIndex offsets(base_offset);
+    TimeIndex times(base_offset);
+    NewEntries images;
+    std::optional<TimeIndex::Entry> newest;
+    while (rest.next_offset() < upper_offset) {
+      ASSIGN_OR_RAISE(const auto batch, rest.Next());
+      if (!batch) break;
+      newest = {batch->header.commit_timestamp_ms, batch->header.base_offset};
+      const NewEntries added =
+          AddEntries(*newest, batch->position_bytes, interval_bytes, &offsets, &times);
+      images.offset += added.offset;
+      images.time += added.time;
+    }
+    if (closed && newest.has_value()) images.time += times.MaybeAppend(*newest);
+    RETURN_NOT_OK(files->ReplaceFile(index_path, images.offset));
+    return files->ReplaceFile(time_path, images.time);
+  };
 }
 
 // The segment's last batch, for the time index; none when the segment is empty.

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,8 +44,12 @@ class Segment {
   /// Make both indexes empty, in memory and on disk.
   Status ResetIndexes();
   /// Make both indexes anew for the batches below `upper_offset`, durably: half an index must not
-  /// be taken for one.
+  /// be taken for one; and load them.
   Status Rebuild(uint32_t interval_bytes, int64_t upper_offset, bool closed);
+  /// The first half of it, of a segment that does not change meanwhile: what is returned makes the
+  /// files on any thread, and may outlive the segment.
+  Result<std::function<Status()>> BeginRebuild(uint32_t interval_bytes, int64_t upper_offset,
+                                               bool closed);
   /// Drop index entries at and after `offset`.
   Status TruncateIndexes(int64_t offset);
 
@@ -80,8 +86,8 @@ class Segment {
     std::string offset;
     std::string time;
   };
-  NewEntries AddEntries(const wire::LogBatchHeader& header, uint64_t position_bytes,
-                        uint32_t interval_bytes);
+  static NewEntries AddEntries(const TimeIndex::Entry& batch, uint64_t position_bytes,
+                               uint32_t interval_bytes, OffsetIndex* offsets, TimeIndex* times);
   Status CheckLastEntry(Miss* miss);
   Result<std::optional<TimeIndex::Entry>> FindNewest(Miss* miss);
 
@@ -94,6 +100,7 @@ class Segment {
   std::optional<OffsetIndex> offsets_;
   std::optional<TimeIndex> times_;
   std::optional<TimeIndex::Entry> newest_;  // Last batch seen by Index, for Seal.
+  std::shared_ptr<std::mutex> rebuilding_ = std::make_shared<std::mutex>();  // One at a time.
 };
 
 }  // namespace sluice::log

@@ -3,6 +3,27 @@
 #include "wire/proto/log.pb.h"
 
 namespace sluice::tablet {
+namespace {
+
+io::Task<void> FindOffset(TabletCorePtr core, BucketShard* shard, types::BucketId id,
+                          wire::ListOffsetsRequest request, Gather<Result<int64_t>> gather,
+                          size_t slot) {
+  const auto replica = shard->Find(id);
+  if (!replica.ok()) {
+    gather.Set(slot, replica.status());
+    co_return;
+  }
+  auto find = [replica = *replica, type = request.offset_type(),
+               timestamp_ms = request.starttimestamp(),
+               follower = request.follower_server_id() >= 0](log::Miss* miss) {
+    return replica->OffsetOf(type, timestamp_ms, follower, miss);
+  };
+  Result<int64_t> offset =
+      co_await ReadCold(core->options().read_pool, &shard->loop(), std::move(find));
+  gather.Set(slot, std::move(offset));
+}
+
+}  // namespace
 
 // Every failure is in its bucket's entry: clients of 0.9.1 wait for ever on a frame error here.
 Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -11,14 +32,8 @@ Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
   for (int i = 0; i < request.bucket_id_size(); ++i) {
     types::BucketId id{.table_id = request.table_id(), .bucket = request.bucket_id(i)};
     if (request.has_partition_id()) id.partition_id = request.partition_id();
-    const int32_t type = request.offset_type();
-    const int64_t timestamp_ms = request.starttimestamp();
-    const bool follower = request.follower_server_id() >= 0;
     core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
-      const auto replica = shard.Find(id);
-      gather.Set(static_cast<size_t>(i), replica.ok()
-                                             ? (*replica)->OffsetOf(type, timestamp_ms, follower)
-                                             : Result<int64_t>(replica.status()));
+      io::Spawn(FindOffset(core, &shard, id, request, gather, static_cast<size_t>(i)));
     });
   }
   const auto offsets = co_await gather.Take();

@@ -41,6 +41,40 @@ TEST_F(NoWaitTest, ColdRecordsAreFetched) {
   EXPECT_THAT(cold_.Waits(), ::testing::IsEmpty());
 }
 
+TEST_F(NoWaitTest, OffsetsOfTimesAreFound) {
+  FillLog();
+  EXPECT_EQ(OffsetOf(kLogTable, 0, /*type=*/2, /*timestamp_ms=*/1).ValueOr(-1), 0);
+  EXPECT_THAT(cold_.Waits(), ::testing::IsEmpty());
+}
+
+TEST_F(NoWaitTest, ANewEpochIsOnRecordBeforeItsFirstAppend) {
+  LeadAll(/*epoch=*/1);
+  FillLog();
+  ASSERT_OK(Put(0, {{1, "name", 1}}));
+  EXPECT_THAT(cold_.Waits(), ::testing::IsEmpty());
+}
+
+// The time indexes of all closed segments are torn.
+TEST_F(NoWaitTest, DamagedIndexesAreBuiltAnew) {
+  FillLog();
+  Stop();
+  const std::string folder_of_log = io::JoinPath(folder.path(), "db/log-3/log-0");
+  ASSERT_OK_AND_ASSIGN(const auto entries, cold_.List(folder_of_log));
+  int damaged = 0;
+  for (const auto& entry : entries) {
+    if (!entry.name.ends_with(".timeindex") || entry.size_bytes == 0) continue;
+    ASSERT_OK_AND_ASSIGN(const auto file, cold_.Open(io::JoinPath(folder_of_log, entry.name),
+                                                     io::FileSystem::Mode::kReadWrite));
+    ASSERT_OK(file->Truncate(entry.size_bytes - 1));
+    ++damaged;
+  }
+  ASSERT_GT(damaged, 1);
+  Start();
+  LeadAll();
+  EXPECT_EQ(ReadAll(kLogTable, 0).size(), 20u);
+  EXPECT_THAT(cold_.Waits(), ::testing::IsEmpty());
+}
+
 TEST_F(NoWaitTest, ExpiredSegmentsGo) {
   FillLog();
   tables.SetProperty(kLogTable, "table.log.ttl", "1 ms");

@@ -61,19 +61,28 @@ io::Task<Status> Replica::Take(std::shared_ptr<Replica> self, Leadership leaders
     co_return co_await CloseKeys(self, /*clean=*/false);
   }
   self->role_ = Role::kBecomingLeader;
-  if (self->options_.table->has_primary_key() && self->keys_ == nullptr) {
-    Status opened = co_await self->OpenKeys();
-    if (!opened.ok()) {
-      CO_RETURN_NOT_OK(co_await CloseKeys(self, /*clean=*/false));
-      self->role_ = Role::kFollower;
-      self->leadership_.leader = -1;  // The same news again is a new try.
-      co_return opened;
-    }
+  Status ready = co_await GetReady(self);
+  if (!ready.ok()) {
+    CO_RETURN_NOT_OK(co_await CloseKeys(self, /*clean=*/false));
+    self->role_ = Role::kFollower;
+    self->leadership_.leader = -1;  // The same news again is a new try.
+    co_return ready;
   }
   self->role_ = Role::kLeader;
   self->end_offset_at_election_ = self->log_->end_offset();
   self->Advance();
   co_return Status::OK();
+}
+
+io::Task<Status> Replica::GetReady(std::shared_ptr<Replica> self) {
+  const int32_t epoch = self->leadership_.leader_epoch;
+  if (epoch > self->log_->leader_epoch()) {
+    auto note = [self, epoch] { return self->log_->AddEpoch(epoch); };
+    CO_RETURN_NOT_OK(
+        co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(note)));
+  }
+  if (!self->options_.table->has_primary_key() || self->keys_ != nullptr) co_return Status::OK();
+  co_return co_await self->OpenKeys();
 }
 
 Status Replica::CheckBatch(const wire::LogBatchView& batch) const {
@@ -175,7 +184,8 @@ void Replica::WakeFetches() {
   }
 }
 
-Result<int64_t> Replica::OffsetOf(int32_t offset_type, int64_t timestamp_ms, bool follower) {
+Result<int64_t> Replica::OffsetOf(int32_t offset_type, int64_t timestamp_ms, bool follower,
+                                  log::Miss* miss) {
   ARROW_RETURN_NOT_OK(CheckLeader());
   const int64_t latest = follower ? log_->end_offset() : log_->high_watermark();
   switch (offset_type) {
@@ -192,7 +202,7 @@ Result<int64_t> Replica::OffsetOf(int32_t offset_type, int64_t timestamp_ms, boo
                      "timestamp is in the future timestamp=", timestamp_ms, " now=", now_ms, " ",
                      id());
       }
-      ASSIGN_OR_RAISE(const int64_t offset, log_->OffsetOfTimestamp(timestamp_ms));
+      ASSIGN_OR_RAISE(const int64_t offset, log_->OffsetOfTimestamp(timestamp_ms, miss));
       return std::min(offset, latest);
     }
     default:

@@ -13,6 +13,7 @@
 #include "kv/kv_tablet.h"
 #include "log/log.h"
 #include "tablet/bucket_folders.h"
+#include "tablet/cold_read.h"
 #include "tablet/log_sync.h"
 #include "tablet/saver.h"
 #include "tablet/table_context.h"
@@ -35,9 +36,6 @@ struct LakeOffsets {
   int64_t snapshot_id = -1;
   int64_t end_offset = -1;  ///< Exclusive; -1 = nothing is tiered.
 };
-
-/// How often one call brings bytes into memory before it waits for them on the shard after all.
-inline constexpr int kColdReadsMax = 16;
 
 /// A fetch that waits for data in any of its buckets. Woken at most once.
 using FetchWait = io::Completion<bool>;
@@ -108,8 +106,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// woken by new data. With a `miss` the part's error may be Cancelled: see there.
   FetchPart Fetch(int64_t offset, uint64_t bytes_max, bool follower,
                   const std::shared_ptr<FetchWait>& wait, log::Miss* miss);
-  /// LIST_OFFSETS. Errors: kInvalidTimestamp.
-  Result<int64_t> OffsetOf(int32_t offset_type, int64_t timestamp_ms, bool follower);
+  /// LIST_OFFSETS. Errors: kInvalidTimestamp; Cancelled with a `miss`, see there.
+  Result<int64_t> OffsetOf(int32_t offset_type, int64_t timestamp_ms, bool follower,
+                           log::Miss* miss);
 
   /// The keys, which only a leader has. Errors: kNonPrimaryKeyTable, kNotLeaderOrFollower.
   Result<kv::KvTablet*> Keys();
@@ -173,6 +172,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// Tell the saver what is unsaved now.
   void Account();
 
+  /// Bring this replica to where it may lead: its epoch on record, its keys at the log's end.
+  static io::Task<Status> GetReady(std::shared_ptr<Replica> self);
   io::Task<Status> OpenKeys();
   /// Let the keys go, after what runs on them; `clean` = move all of them to the store first.
   static io::Task<Status> CloseKeys(std::shared_ptr<Replica> self, bool clean);

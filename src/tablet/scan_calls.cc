@@ -20,7 +20,7 @@ Result<io::Payload> LastRows(Replica& replica, int64_t limit, log::Miss* miss) {
   const int64_t from = std::max(replica.log().start_offset(), high_watermark - limit);
   const FetchPart part = replica.Fetch(from, kLimitScanBytesMax, /*follower=*/false, nullptr, miss);
   ARROW_RETURN_NOT_OK(part.error);
-  const bool cut_short = miss != nullptr && miss->file != nullptr;
+  const bool cut_short = miss != nullptr && miss->missed();
   if (part.slice.next_offset < high_watermark && cut_short)
     return Status::Cancelled("not in memory");
   if (part.slice.next_offset < high_watermark) {
@@ -32,22 +32,13 @@ Result<io::Payload> LastRows(Replica& replica, int64_t limit, log::Miss* miss) {
   return records;
 }
 
-io::Task<Result<io::Payload>> ReadLastRows(TabletCorePtr core, BucketShard* shard,
-                                           std::shared_ptr<Replica> replica, int64_t limit) {
-  for (int cold = 0;; ++cold) {
-    log::Miss miss;
-    auto records = LastRows(*replica, limit, cold < kColdReadsMax ? &miss : nullptr);
-    if (!records.status().IsCancelled()) co_return records;
-    auto warm = [miss] { return miss.Warm(); };
-    CO_RETURN_NOT_OK(co_await core->options().read_pool->Run(shard->loop(), std::move(warm)));
-  }
-}
-
 io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard,
                                           types::BucketId id, int32_t limit) {
   CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
   if (!replica->table()->has_primary_key()) {
-    CO_ASSIGN_OR_RETURN(auto records, co_await ReadLastRows(core, shard, replica, limit));
+    auto read = [replica, limit](log::Miss* miss) { return LastRows(*replica, limit, miss); };
+    CO_ASSIGN_OR_RETURN(auto records, co_await ReadCold(core->options().read_pool, &shard->loop(),
+                                                        std::move(read)));
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
   CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
