@@ -158,7 +158,7 @@ TEST_F(CoordinatorTest, AddsNullableColumnsAtTheEnd) {
   EXPECT_EQ(h_.lake.tables.at(kPath).descriptor.schema.columns.size(), 3u);
   EXPECT_EQ(h_.tablet->tables.at(table->info.table_id).schema.columns.size(), 3u);
 
-  EXPECT_CODE(ErrorCode::kUnknownServer,
+  EXPECT_CODE(ErrorCode::kInvalidAlterTable,
               h_.AddColumn(kPath, "extra", DataType::Of(TypeKind::kInteger)));
   EXPECT_CODE(ErrorCode::kUnknownServer,
               h_.AddColumn(kPath, "strict", DataType::Of(TypeKind::kInteger, false)));
@@ -208,7 +208,7 @@ TEST_F(CoordinatorTest, AltersOptions) {
   EXPECT_CODE(ErrorCode::kInvalidAlterTable,
               h_.SetOption(kPath, "table.datalake.format", "iceberg"));
   EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.replication.factor", "1"));
-  EXPECT_CODE(ErrorCode::kInvalidConfig, h_.SetOption(kPath, "table.colour", "red"));
+  EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.colour", "red"));
   EXPECT_CODE(ErrorCode::kInvalidConfig, h_.SetOption(kPath, "table.log.ttl", "soon"));
   auto append = Harness::Alter(kPath);
   auto* config = append.add_config_changes();

@@ -28,7 +28,7 @@ Status ApplyConfig(const Ddl::ConfigChange& change, types::TableDescriptor* desc
   }
   const TableOption* option = FindTableOption(change.key);
   if (option == nullptr) {
-    return Error(ErrorCode::kInvalidConfig, "table option is not known option=", change.key);
+    return Error(ErrorCode::kInvalidAlterTable, "table option is not known option=", change.key);
   }
   if (!option->alterable) {
     return Error(ErrorCode::kInvalidAlterTable,
@@ -65,7 +65,7 @@ Status AddColumn(const types::Column& added, types::TableDescriptor* descriptor)
   types::Schema& schema = descriptor->schema;
   RETURN_NOT_OK(ValidateColumn(added));
   if (schema.IndexOf(added.name) >= 0) {
-    return Error(ErrorCode::kUnknownServer, "column exists already column=", added.name);
+    return Error(ErrorCode::kInvalidAlterTable, "column exists already column=", added.name);
   }
   if (!added.type->nullable()) {
     return Error(ErrorCode::kUnknownServer, "an added column must be nullable column=", added.name);

@@ -254,6 +254,19 @@ TEST(PartitionRulesTest, PutsValuesInKeyOrder) {
   EXPECT_EQ(partial.at("n"), "7");
 }
 
+// JDK 17 prints 1e23 with all its digits, later ones shortly.
+TEST(PartitionRulesTest, TakesTheDigitsOfEachJava) {
+  types::TableInfo info{.path = {"db", "t"}, .descriptor = Table()};
+  info.descriptor.schema.columns[0].type = types::DataType::Of(types::TypeKind::kDouble);
+  info.descriptor.partition_keys = {info.descriptor.schema.columns[0].name};
+  const std::string& column = info.descriptor.partition_keys[0];
+  for (const std::string text : {"1_0E23", "9_999999999999999E22", "4_9E-324"}) {
+    EXPECT_OK(PartitionValues(info, {{column, text}}, true));
+  }
+  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, PartitionValues(info, {{column, "1_0F"}}, true));
+  EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, PartitionValues(info, {{column, "1"}}, true));
+}
+
 TEST(PartitionRulesTest, RefusesWrongSpecs) {
   const PartitionSpec wrong[] = {{},
                                  {{"day", "mon"}},

@@ -10,7 +10,10 @@ namespace {
 template <typename T>
 std::string TextOf(T value) {
   char raw[64];
-  const auto end = std::to_chars(raw, raw + sizeof(raw), value, std::chars_format::scientific).ptr;
+  auto end = std::to_chars(raw, raw + sizeof(raw), value, std::chars_format::scientific).ptr;
+  // Java shows two digits at least, and of two digits the nearest: 4.9E-324, not 5.0E-324.
+  if (std::string_view(raw, static_cast<size_t>(end - raw)).find('.') == std::string_view::npos)
+    end = std::to_chars(raw, raw + sizeof(raw), value, std::chars_format::scientific, 1).ptr;
   const std::string_view text(raw, static_cast<size_t>(end - raw));
   const size_t exponent_at = text.find('e');
   int exponent = 0;
@@ -21,6 +24,7 @@ std::string TextOf(T value) {
   for (const char c : text.substr(0, exponent_at)) {
     if (c >= '0' && c <= '9') digits += c;
   }
+  if (digits.size() == 2 && digits.back() == '0') digits.pop_back();
   const std::string sign = std::signbit(value) ? "-" : "";
   if (value == 0) return sign + "0.0";
   if (exponent >= 7 || exponent < -3) {

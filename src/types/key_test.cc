@@ -275,6 +275,9 @@ TEST(PartitionTextTest, WritesAndReadsEachType) {
       {DataType::Of(TypeKind::kDouble), "0.001", "0_001"},
       {DataType::Of(TypeKind::kDouble), "0.00012", "1_2E-4"},
       {DataType::Of(TypeKind::kDouble), "0", "0_0"},
+      {DataType::Of(TypeKind::kDouble), "5e-324", "4_9E-324"},
+      {DataType::Of(TypeKind::kDouble), "-2e23", "-2_0E23"},
+      {DataType::Of(TypeKind::kFloat), "1e-45", "1_4E-45"},
       {DataType::Of(TypeKind::kFloat), "0.1", "0_1"},
       {DataType::Of(TypeKind::kFloat), "123456.7", "123456_7"},
   };
