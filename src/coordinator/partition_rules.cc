@@ -15,6 +15,19 @@ Status Invalid(std::string_view what, const types::TableInfo& table, std::string
   return Error(ErrorCode::kPartitionSpecInvalid, what, " table=", table.path, " value=", name);
 }
 
+bool IsFloating(const types::DataType& type) {
+  return type.kind() == types::TypeKind::kFloat || type.kind() == types::TypeKind::kDouble;
+}
+
+// Releases of Java differ in the digits that they print of one FLOAT or DOUBLE ("9_999E22" and
+// "1_0E23"), and a writer whose text is refused never gives up. None ends a fraction with zeros.
+bool HasJavaDigits(const std::string& text) {
+  const size_t point = text.find('_');
+  if (point == std::string::npos) return false;
+  const size_t end = std::min(text.find('E', point), text.size());
+  return end == point + 2 || (end > point + 2 && text[end - 1] != '0');
+}
+
 // The text must be the one that writers would make of the value, or two partitions could hold the
 // same.
 Status CheckValue(const types::TableInfo& table, const std::string& column,
@@ -28,11 +41,7 @@ Status CheckValue(const types::TableInfo& table, const std::string& column,
   const types::DataType& type = *schema.columns[index].type;
   const auto value = types::PartitionValue(type, text);
   if (!value.ok()) return Invalid("not a value of type " + type.ToString(), table, text);
-  // Releases of Java differ in the digits that they print of one FLOAT or DOUBLE; a writer whose
-  // text is refused never gives up.
-  const bool floating =
-      type.kind() == types::TypeKind::kFloat || type.kind() == types::TypeKind::kDouble;
-  if (floating && text.find('_') != std::string::npos) return Status::OK();
+  if (IsFloating(type) && HasJavaDigits(text)) return Status::OK();
   const auto canonical = types::PartitionText(type, **value, 0);
   if (!canonical.ok() || *canonical != text)
     return Invalid("not the text form of " + type.ToString(), table, text);
