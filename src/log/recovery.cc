@@ -141,6 +141,13 @@ Result<BatchScan> Recovery::StartScan(size_t index) {
     RETURN_NOT_OK(loaded);
   }
   RETURN_NOT_OK(segment.TruncateIndexes(trusted_));
+  const Status times = segment.CheckLastTime();
+  if (CodeOf(times) == ErrorCode::kCorruptRecord) {
+    LogInfo("indexes are built anew: {}", times.message());
+    RETURN_NOT_OK(segment.Rebuild(log_.options_.index_interval_bytes, trusted_, /*closed=*/false));
+  } else {
+    RETURN_NOT_OK(times);
+  }
   return segment.ScanFrom(segment.offsets().Floor(from_), BatchScan::kRecoveryBytes);
 }
 

@@ -162,6 +162,23 @@ TEST(LogFolderTest, ARollThatFailsLeavesIndexesAsTheyWere) {
   }
 }
 
+// A power loss leaves zeros where an entry of the time index was written and not synced: they say
+// that the first batch was committed in 1970.
+TEST_F(RecoveryTest, ZerosInTheTimeIndexAreNoEntry) {
+  options_.segment_bytes = 200;
+  ASSERT_OK(Reopen());
+  clock_.Advance(std::chrono::milliseconds(1000));
+  ASSERT_OK(Append({.body = std::string(100, 'x')}).status());
+  ASSERT_OK(log_->Flush());
+  log_.reset();
+  ASSERT_OK(Replace(0, ".timeindex", std::string(12, '\0')));
+  ASSERT_OK(Reopen());
+  ASSERT_OK(Append({.body = std::string(100, 'y')}).status());
+  EXPECT_EQ(log_->Segments().size(), 2u);
+  ASSERT_OK_AND_ASSIGN(const int64_t first, log_->OffsetOfTimestamp(1));
+  EXPECT_EQ(first, 0);
+}
+
 TEST_F(RecoveryTest, DropsSegmentsAfterATornOne) {
   ASSERT_OK(Reopen());
   Fill(40);

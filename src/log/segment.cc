@@ -181,6 +181,20 @@ Status Segment::Seal() {
   return appended;
 }
 
+Status Segment::CheckLastTime() {
+  const std::optional<TimeIndex::Entry> last = times_->Last();
+  if (!last.has_value()) return Status::OK();
+  ASSIGN_OR_RAISE(BatchScan scan, ScanFrom(offsets_->Floor(last->offset)));
+  while (scan.next_offset() <= last->offset) {
+    ASSIGN_OR_RAISE(const auto batch, scan.Next());
+    if (!batch) break;
+    if (batch->header.base_offset == last->offset &&
+        batch->header.commit_timestamp_ms == last->timestamp_ms)
+      return Status::OK();
+  }
+  return Corrupt("time index names no batch file=", time_index_path_, " offset=", last->offset);
+}
+
 Status Segment::CheckSealed(Miss* miss) {
   ASSIGN_OR_RAISE(const auto newest, FindNewest(miss));
   if (!newest.has_value() || times_->largest_timestamp_ms() == newest->timestamp_ms)

@@ -62,6 +62,9 @@ class Segment {
   /// back.
   Status Index(const wire::LogBatchHeader& header, uint64_t position_bytes,
                uint32_t interval_bytes);
+  /// See whether the last entry of the loaded time index is that of a batch: what a power loss
+  /// left may be zeros, which look like an entry. Errors: kCorruptRecord.
+  Status CheckLastTime();
   /// Close the time index with the segment's last batch.
   Status Seal();
   /// See whether the loaded time index ends as Seal left it.

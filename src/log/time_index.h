@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ class TimeIndex {
   /// Largest timestamp that the index knows; -1 when it is empty.
   int64_t largest_timestamp_ms() const {
     return entries_.empty() ? -1 : entries_.back().timestamp_ms;
+  }
+  std::optional<Entry> Last() const {
+    return entries_.empty() ? std::nullopt : std::optional(entries_.back());
   }
   size_t size_bytes() const { return entries_.size() * kEntryBytes; }
 
