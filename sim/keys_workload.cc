@@ -92,6 +92,7 @@ class KeysWorkload : public Workload {
     server_.read_pool = server_.sync_pool = server_.flush_pool = pool_.get();
     server_.key_stores = &stores_;
     server_.log.segment_bytes = 500 + machine.random.Below(2000);
+    server_.log.index_interval_bytes = 200;
     for (const char* name : {"keys.replayed", "keys.moved", "keys.checkpointed",
                              "keys.deleted-segments", "keys.tail-lost", "keys.unanswered-put-found",
                              "keys.undone-append", "keys.clean-close", "keys.held-up"}) {
