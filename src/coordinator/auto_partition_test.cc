@@ -107,12 +107,12 @@ TEST(AutoPartitionTest, RefusesValuesThatAreNoTimeOrOver) {
               Rules({{"time-unit", "QUARTER"}}).Check("20235", kNow));
 }
 
-const types::TablePath kPath{"fluss", "t"};
+const types::TablePath kByTime{"fluss", "t"};
 
 class PartitionKeeperTest : public testing::Test {
  protected:
   void SetUp() override { h_.Start(); }
-  std::vector<std::string> Names(const types::TablePath& path = kPath) {
+  std::vector<std::string> Names(const types::TablePath& path = kByTime) {
     std::vector<std::string> names;
     for (const auto& [name, partition] : h_.state()->FindTable(path)->partitions)
       names.push_back(name);
@@ -122,7 +122,7 @@ class PartitionKeeperTest : public testing::Test {
 };
 
 TEST_F(PartitionKeeperTest, MakesPartitionsAtOnceAndByTheClockAndDropsThoseThatAreOver) {
-  ASSERT_OK(h_.CreateTable(kPath, ByTime({{"num-retention", "1"}})));
+  ASSERT_OK(h_.CreateTable(kByTime, ByTime({{"num-retention", "1"}})));
   EXPECT_THAT(Names(), ElementsAre("20231114", "20231115"));
   EXPECT_EQ(h_.tablet->replicas.size(), 2u);
   h_.world.RunFor(std::chrono::hours(2));
@@ -143,26 +143,26 @@ TEST_F(PartitionKeeperTest, MakesPartitionsAtOnceAndByTheClockAndDropsThoseThatA
 
 TEST_F(PartitionKeeperTest, FollowsAlter) {
   types::TableDescriptor table = ByTime({{"enabled", "false"}});
-  ASSERT_OK(h_.CreateTable(kPath, table));
+  ASSERT_OK(h_.CreateTable(kByTime, table));
   EXPECT_THAT(Names(), ElementsAre());
-  ASSERT_OK(h_.CreatePartition(kPath, {{"name", "20220101"}}));
-  ASSERT_OK(h_.SetOption(kPath, "table.auto-partition.enabled", "true"));
+  ASSERT_OK(h_.CreatePartition(kByTime, {{"name", "20220101"}}));
+  ASSERT_OK(h_.SetOption(kByTime, "table.auto-partition.enabled", "true"));
   EXPECT_THAT(Names(), ElementsAre("20231114", "20231115"));
-  ASSERT_OK(h_.SetOption(kPath, "table.auto-partition.num-precreate", "4"));
+  ASSERT_OK(h_.SetOption(kByTime, "table.auto-partition.num-precreate", "4"));
   EXPECT_THAT(Names(), ElementsAre("20231114", "20231115", "20231116", "20231117"));
-  ASSERT_OK(h_.SetOption(kPath, "table.auto-partition.enabled", "false"));
+  ASSERT_OK(h_.SetOption(kByTime, "table.auto-partition.enabled", "false"));
   h_.world.RunFor(std::chrono::hours(24 * 30));
   EXPECT_THAT(Names(), ElementsAre("20231114", "20231115", "20231116", "20231117"));
   EXPECT_CODE(ErrorCode::kInvalidAlterTable,
-              h_.SetOption(kPath, "table.auto-partition.time-unit", "HOUR"));
+              h_.SetOption(kByTime, "table.auto-partition.time-unit", "HOUR"));
 }
 
 TEST_F(PartitionKeeperTest, AFailureIsTriedAgain) {
   h_.settings.max_partition_number = 3;
   h_.Restart();
-  ASSERT_OK(h_.CreateTable(kPath, ByTime({{"num-precreate", "5"}})));
+  ASSERT_OK(h_.CreateTable(kByTime, ByTime({{"num-precreate", "5"}})));
   EXPECT_EQ(Names().size(), 3u);
-  ASSERT_OK(h_.DropPartition(kPath, {{"name", "20231114"}}));
+  ASSERT_OK(h_.DropPartition(kByTime, {{"name", "20231114"}}));
   h_.world.RunFor(std::chrono::minutes(11));
   EXPECT_THAT(Names(), ElementsAre("20231114", "20231115", "20231116"));
 }
@@ -171,10 +171,10 @@ TEST_F(PartitionKeeperTest, WithSeveralColumnsWritersMakeThemAndTimeDropsThem) {
   types::TableDescriptor table = ByTime({{"key", "name"}, {"num-retention", "1"}});
   table.schema.columns.push_back({.name = "land", .type = DataType::Of(TypeKind::kString)});
   table.partition_keys = {"land", "name"};
-  ASSERT_OK(h_.CreateTable(kPath, table));
+  ASSERT_OK(h_.CreateTable(kByTime, table));
   EXPECT_THAT(Names(), ElementsAre());
   const auto add = [&](const std::string& land, const std::string& day) {
-    return h_.CreatePartition(kPath, {{"land", land}, {"name", day}});
+    return h_.CreatePartition(kByTime, {{"land", land}, {"name", day}});
   };
   ASSERT_OK(add("a", "20231113"));
   ASSERT_OK(add("b", "20231113"));
