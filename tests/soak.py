@@ -9,6 +9,7 @@ from wire_client import Disconnected, WireError
 NEXT_ACK_MAX_S = 10.0  # The goal is one second.
 TABLES_KEPT = 6  # Of the DDL worker.
 LOG_BUCKETS, KEY_BUCKETS = 2, 2
+WRITER_PAUSE_S = 0.02  # What is written must be read and compared after every kill.
 
 
 class DdlWorker(workload.Writer):
@@ -105,6 +106,8 @@ class Soak:
                             for i in range(2)]
         self.key_writers = [workload.KeyWriter(server, self.key_id, KEY_BUCKETS, i, 2, seed + 10 + i, "fluss.state")
                             for i in range(2)]
+        for writer in [*self.log_writers, *self.key_writers]:
+            writer.pause_s = WRITER_PAUSE_S
         self.ddl = DdlWorker(server, seed + 20)
         self.workers = [*self.log_writers, *self.key_writers, self.ddl]
         self.log_check = workload.LogCheck(self.log_id, LOG_BUCKETS)

@@ -35,6 +35,7 @@ class Writer(threading.Thread):
         self.failure = None
         self.last_ack = 0.0
         self.batches = 0
+        self.pause_s = 0.0  # Between batches.
 
     def run(self):
         try:
@@ -46,6 +47,7 @@ class Writer(threading.Thread):
                 self.step()
                 self.last_ack = time.monotonic()
                 self.batches += 1
+                time.sleep(self.pause_s)
         except Exception as error:  # Shown by the test, which polls `failure`.
             self.failure = error
             self.idle.set()
