@@ -128,19 +128,6 @@ Result<std::unique_ptr<BatchReader>> OpenSplit(const std::shared_ptr<lake::LakeT
   return std::make_unique<LakeSplitReader>(table, std::move(reader).ValueUnsafe());
 }
 
-class BatchListReader : public BatchReader {
- public:
-  explicit BatchListReader(std::vector<std::shared_ptr<arrow::RecordBatch>> batches)
-      : batches_(std::move(batches)) {}
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
-    return next_ < batches_.size() ? batches_[next_++] : nullptr;
-  }
-
- private:
-  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
-  size_t next_ = 0;
-};
-
 /// The log of an append table.
 class AppendTailReader : public BatchReader {
  public:

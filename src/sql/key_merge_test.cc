@@ -10,19 +10,6 @@ namespace {
 
 using wire::ChangeType;
 
-class ListReader : public BatchReader {
- public:
-  explicit ListReader(std::vector<std::shared_ptr<arrow::RecordBatch>> batches)
-      : batches_(std::move(batches)) {}
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
-    return next_ < batches_.size() ? batches_[next_++] : nullptr;
-  }
-
- private:
-  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
-  size_t next_ = 0;
-};
-
 class KeyMergeTest : public testing::Test {
  protected:
   KeyMergeTest() {
@@ -51,9 +38,9 @@ class KeyMergeTest : public testing::Test {
     ASSIGN_OR_RAISE(const KeyOf key_of, KeyOf::Make(schema_));
     KeyTail tail;
     for (LogTail::Rows& rows : log) RETURN_NOT_OK(tail.Add(std::move(rows), key_of, to));
-    MergeReader reader(
-        std::make_unique<ListReader>(std::vector<std::shared_ptr<arrow::RecordBatch>>{Rows(base)}),
-        std::move(tail), key_of, {"id", "v"});
+    MergeReader reader(std::make_unique<BatchListReader>(
+                           std::vector<std::shared_ptr<arrow::RecordBatch>>{Rows(base)}),
+                       std::move(tail), key_of, {"id", "v"});
     std::map<int64_t, int64_t> state;
     while (true) {
       ASSIGN_OR_RAISE(const auto batch, reader.Next());

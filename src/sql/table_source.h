@@ -59,6 +59,20 @@ class BatchReader {
   virtual Result<std::shared_ptr<arrow::RecordBatch>> Next() = 0;
 };
 
+/// Rows that are there already.
+class BatchListReader : public BatchReader {
+ public:
+  explicit BatchListReader(std::vector<std::shared_ptr<arrow::RecordBatch>> batches)
+      : batches_(std::move(batches)) {}
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    return next_ < batches_.size() ? batches_[next_++] : nullptr;
+  }
+
+ private:
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;
+  size_t next_ = 0;
+};
+
 /// A scan cut into parts that threads can read side by side.
 class ScanSource {
  public:
