@@ -60,6 +60,27 @@ io::Task<void> PrefixLookupOn(TabletCorePtr core, BucketShard* shard, types::Buc
   gather.Set(slot, co_await ReadRanges(core, shard, id, std::move(ranges)));
 }
 
+template <typename Request, typename Part>
+using AskBucket = io::Task<void> (*)(TabletCorePtr, BucketShard*, types::BucketId,
+                                     std::shared_ptr<const Request>, size_t, Gather<Part>);
+
+// Asks each bucket of a request on its shard; the parts come in the order of the request.
+template <typename Request, typename Part>
+Gather<Part> AskBuckets(const TabletCorePtr& core, io::Loop& loop,
+                        const std::shared_ptr<Request>& request, AskBucket<Request, Part> ask) {
+  const auto& buckets = request->buckets_req();
+  const Gather<Part> gather(loop, static_cast<size_t>(buckets.size()));
+  for (int i = 0; i < buckets.size(); ++i) {
+    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
+    const auto slot = static_cast<size_t>(i);
+    const bool posted = core->RunOn(
+        core->ShardOf(id), buckets[i].ByteSizeLong(),
+        [=](BucketShard& shard) { io::Spawn(ask(core, &shard, id, request, slot, gather)); });
+    if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
+  }
+  return gather;
+}
+
 }  // namespace
 
 Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
@@ -71,16 +92,7 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
                     "lookups that insert are not supported table_id=", request->table_id());
   }
   const auto& buckets = request->buckets_req();
-  const Gather<Found> gather(loop, static_cast<size_t>(buckets.size()));
-  for (int i = 0; i < buckets.size(); ++i) {
-    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
-    const auto slot = static_cast<size_t>(i);
-    const bool posted = core->RunOn(
-        core->ShardOf(id), buckets[i].ByteSizeLong(),
-        [=](BucketShard& shard) { io::Spawn(LookupOn(core, &shard, id, request, slot, gather)); });
-    if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
-  }
-  auto parts = co_await gather.Take();
+  auto parts = co_await AskBuckets(core, loop, request, &LookupOn).Take();
   wire::LookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
@@ -101,17 +113,7 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::PrefixLookupRequest>(call.body));
   CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
   const auto& buckets = request->buckets_req();
-  const Gather<FoundLists> gather(loop, static_cast<size_t>(buckets.size()));
-  for (int i = 0; i < buckets.size(); ++i) {
-    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
-    const auto slot = static_cast<size_t>(i);
-    const bool posted =
-        core->RunOn(core->ShardOf(id), buckets[i].ByteSizeLong(), [=](BucketShard& shard) {
-          io::Spawn(PrefixLookupOn(core, &shard, id, request, slot, gather));
-        });
-    if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
-  }
-  auto parts = co_await gather.Take();
+  auto parts = co_await AskBuckets(core, loop, request, &PrefixLookupOn).Take();
   wire::PrefixLookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
