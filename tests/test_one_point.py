@@ -13,6 +13,7 @@ import workload
 SEED = int(os.environ.get("SLUICE_TEST_SEED", "0")) or random.randrange(1, 1 << 30)
 BUCKETS = 3
 SECONDS = 3
+PAUSE_S = 0.05  # Between a writer's batches: the table must not grow faster than the slowest build can read it.
 NO_DIFFERENCE = [
     ("SELECT COUNT(*) - (SELECT COUNT(*) FROM t), SUM({v}) - (SELECT SUM({v}) FROM t) FROM t", [[0, 0]]),
     ("SELECT COUNT(*) FROM t a FULL JOIN t b ON a.id = b.id WHERE a.id IS NULL OR b.id IS NULL OR a.{v} <> b.{v}", [[0]]),
@@ -69,8 +70,11 @@ def test_a_table_equals_itself_while_rows_arrive(make_server, name):
     readers = [Reader(server, "version" if keyed else "writer", SEED + number) for number in range(2)]
     try:
         for thread in writers:
+            thread.pause_s = PAUSE_S
             thread.start()
             thread.resume()
+        for writer in writers:
+            writer.wait_until_it_writes()
         for thread in readers:
             thread.start()
         for reader in readers:

@@ -70,6 +70,14 @@ class Writer(threading.Thread):
         self.idle.clear()
         self.go.set()
 
+    def wait_until_it_writes(self, timeout_s=60):
+        """Its first batch takes seconds on a busy machine: pyarrow imports what it needs then."""
+        deadline = time.monotonic() + timeout_s
+        while not self.batches:
+            self.raise_failure()
+            assert time.monotonic() < deadline, f"{self.name} wrote nothing"
+            time.sleep(0.01)
+
     def pause(self, timeout_s=60):
         """Wait until everything sent is acknowledged."""
         self.go.clear()
