@@ -1,15 +1,34 @@
-"""One server under everything at once (appends, upserts, DDL, tiering), which is killed again and again."""
+"""One server under everything at once (appends, upserts, DDL, tiering), which is killed again and again.
+
+soak.py [--seconds N] [--seed N] does it at random moments for a while, in a new folder; test_faults.py at named points too.
+"""
+import argparse
+import random
+import tempfile
 import time
 
+import cluster
+
+import lake_check
 import wire_client as wire
 import workload
-from cluster import crash_points
 from wire_client import Disconnected, WireError
 
 NEXT_ACK_MAX_S = 10.0  # The goal is one second.
+BATCHES_S = 60
 TABLES_KEPT = 6  # Of the DDL worker.
 LOG_BUCKETS, KEY_BUCKETS = 2, 2
-WRITER_PAUSE_S = 0.02  # What is written must be read and compared after every kill.
+WRITER_PAUSE_S = 0.05  # What is written must be read and compared after every kill.
+
+
+def number_of(path):
+    """Round of the DDL worker in which a table was made."""
+    return int(path.partition(".")[0][3:])
+
+
+def row_of(number):
+    """The one row of that round's table."""
+    return {"id": number, "writer": 0, "text": "x"}
 
 
 class DdlWorker(workload.Writer):
@@ -20,6 +39,7 @@ class DdlWorker(workload.Writer):
         self.round = 0
         self.present = set()  # Tables that must be there.
         self.gone = set()     # Tables that must not.
+        self.used = set()     # Tables with one row.
 
     def settle(self, call, *codes_of_a_repeat):
         """Run a change until it is answered; after a lost answer, a repeat may say that it was done already."""
@@ -61,7 +81,7 @@ class DdlWorker(workload.Writer):
         if self.round % 2 == 0:
             self.drop(path)
         if len(self.present) > TABLES_KEPT:
-            self.drop(min(self.present, key=lambda kept: int(kept.partition(".")[0][3:])))
+            self.drop(min(self.present, key=number_of))
         if self.round % 4 == 0:
             self.settle(lambda: client.drop_database(database))
         time.sleep(0.05)
@@ -75,25 +95,35 @@ class DdlWorker(workload.Writer):
         """A table whose creation was answered takes rows and gives them back."""
         client = self.client
         table_id, _ = self.until_acknowledged(lambda: client.table_info(path))
-        rows = workload.pa.RecordBatch.from_pylist([{"id": self.round, "writer": 0, "text": "x"}], workload.LOG_SCHEMA)
+        rows = workload.pa.RecordBatch.from_pylist([row_of(self.round)], workload.LOG_SCHEMA)
         writer_id = self.until_acknowledged(lambda: client.init_writer(path))
         self.until_acknowledged(lambda: client.produce(table_id, 0, wire.log_batch(rows, writer_id, 0)))
         found = self.until_acknowledged(lambda: client.scan_log(table_id, 0, workload.LOG_SCHEMA))
-        assert [row["id"] for _, _, _, batch in found for row in batch] == [self.round], found
+        assert [row for _, _, _, batch in found for row in batch] == [row_of(self.round)], found
+        self.used.add(path)
 
     def check(self, client):
-        for path in sorted(self.present)[-5:]:
+        for path in self.present:
             for role in ("coordinator", "tablet"):
                 assert client.table_exists(path, role), f"{path} was created and is not there"
-        for path in sorted(self.gone)[-5:]:
+        for path in sorted(self.gone, key=number_of)[-5:]:
             assert not client.table_exists(path), f"{path} was dropped and is there"
+
+    def check_lake(self, server):
+        """Let tiering catch up; the lake then holds the rows of the tables that are there."""
+        for path in self.present:
+            rows = {0: [], 1: []}
+            if path in self.used:
+                rows[0] = [row_of(number_of(path))]
+                server.wait_for_lake(self.client, path, {0: 1})
+            lake_check.check_log(server.warehouse, path, rows)
 
 
 class Soak:
-    def __init__(self, server, seed):
+    def __init__(self, server, seed, freshness="1s"):
         self.server = server.start()
         self.client = server.client()
-        properties = workload.lake_properties()
+        properties = workload.lake_properties(freshness)
         # Snapshots go soon, so that expiry is passed too.
         custom = {"paimon.snapshot.num-retained.min": "1", "paimon.snapshot.time-retained": "1 s"}
         self.client.create_table("fluss.events", wire.descriptor(
@@ -111,6 +141,7 @@ class Soak:
         self.ddl = DdlWorker(server, seed + 20)
         self.workers = [*self.log_writers, *self.key_writers, self.ddl]
         self.log_check = workload.LogCheck(self.log_id, LOG_BUCKETS)
+        self.lake_log_check = workload.LakeLogCheck("events$lake", self.log_check)
         self.next_acks_s = {}
         for worker in self.workers:
             worker.start()
@@ -146,25 +177,32 @@ class Soak:
             time.sleep(0.02)
         return not self.server.running()
 
+    def wait_for_batches(self, count):
+        """Wait until every writer has had `count` more acknowledgements; the server may end before."""
+        wanted = {writer: writer.batches + count for writer in (*self.log_writers, *self.key_writers)}
+        deadline = time.monotonic() + BATCHES_S
+        while self.server.running() and any(writer.batches < batches for writer, batches in wanted.items()):
+            self.raise_failure()
+            assert time.monotonic() < deadline, f"the writers do not go on\n{self.server.log_tail()}"
+            time.sleep(0.02)
+
     def start_again(self, why, kill_after_s=None):
-        """Start the dead server under load and time the next acknowledgement."""
-        died = time.monotonic()
+        """Start the dead server under load and time the next acknowledgement of the writer that waits longest for it."""
         self.server.launch()
         if kill_after_s is not None:
             time.sleep(kill_after_s)
             self.server.kill()
-            died = time.monotonic()
             self.server.launch()
+        launched = self.server.launched
         writers = [*self.log_writers, *self.key_writers]
-        deadline = died + NEXT_ACK_MAX_S
-        while not any(writer.last_ack > died for writer in writers):
+        while not all(writer.last_ack > launched for writer in writers):
             self.raise_failure()
             assert self.server.running(), f"the server ended at start:\n{self.server.log_tail()}"
-            assert time.monotonic() < deadline, f"no acknowledgement within {NEXT_ACK_MAX_S} s after {why}\n" + \
-                self.server.log_tail()
+            assert time.monotonic() < launched + NEXT_ACK_MAX_S, \
+                f"not every writer has an acknowledgement {NEXT_ACK_MAX_S} s after {why}\n" + self.server.log_tail()
             time.sleep(0.005)
-        self.next_acks_s[why] = min(w.last_ack for w in writers if w.last_ack > died) - self.server.launched
-        print(f"next acknowledgement {self.next_acks_s[why]:.2f} s after the start that followed {why}")
+        self.next_acks_s[why] = time.monotonic() - launched
+        print(f"every writer goes on {self.next_acks_s[why]:.2f} s after the start that followed {why}")
 
     def verify(self, everything=False):
         """Pause the load and compare; the load stays paused."""
@@ -174,25 +212,33 @@ class Soak:
         workload.check_lookups(self.client, self.key_id, KEY_BUCKETS, self.key_writers, all_keys=everything)
         self.ddl.check(self.client)
         state = workload.merged_state(self.key_writers)
-        workload.check_log_by_sql(self.server, "events", self.log_check.all_rows())
+        check_log = workload.check_log_by_sql if everything else workload.check_count_by_sql
+        check_log(self.server, "events", self.log_check.all_rows())
         workload.check_keys_by_sql(self.server, "state", state)
         if everything:
             assert workload.fold_changelog(self.client, self.key_id, KEY_BUCKETS) == state
 
-    def verify_lake(self):
-        """Let tiering catch up, then compare the lake with what was acknowledged, by SQL and by pypaimon."""
-        client = self.client_now()
-        ends = {bucket: client.end_offset(self.log_id, bucket) for bucket in range(LOG_BUCKETS)}
-        self.server.wait_for_lake(client, "fluss.events", ends)
-        ends = {bucket: client.end_offset(self.key_id, bucket) for bucket in range(KEY_BUCKETS)}
-        self.server.wait_for_lake(client, "fluss.state", ends)
-        rows, state = self.log_check.all_rows(), workload.merged_state(self.key_writers)
-        workload.check_log_by_sql(self.server, "events$lake", rows)
+    def verify_lake(self, everything=False):
+        """After `verify`: let tiering catch up, then compare the lake with what was acknowledged; by SQL, and everything by
+        pypaimon too."""
+        client = self.client
+        for path, table_id, buckets in (("fluss.events", self.log_id, LOG_BUCKETS), ("fluss.state", self.key_id, KEY_BUCKETS)):
+            self.server.wait_for_lake(client, path, {b: client.end_offset(table_id, b) for b in range(buckets)})
+        state = workload.merged_state(self.key_writers)
+        self.lake_log_check.run(self.server, from_start=everything)
         workload.check_keys_by_sql(self.server, "state$lake", state)
-        lake = workload.read_paimon(self.server, "fluss", "events")
-        assert sorted(row["id"] for row in lake) == sorted(row["id"] for row in rows)
-        lake = workload.read_paimon(self.server, "fluss", "state")
-        assert {row["id"]: (row["version"], row["text"]) for row in lake} == state and len(lake) == len(state)
+        if everything:
+            warehouse = self.server.warehouse
+            rows = lake_check.check_log(warehouse, "fluss.events", self.log_check.rows)
+            keys = lake_check.check_keys(warehouse, "fluss.state", ["id"], lake_check.key_rows(state))
+            self.ddl.check_lake(self.server)
+            print(f"pypaimon reads {rows} rows and {keys} keys as they were acknowledged")
+
+    def print_times(self):
+        times = sorted(self.next_acks_s.values())
+        if times:
+            print(f"\ntime until every writer goes on, after {len(times)} kills: median {times[len(times) // 2]:.2f} s, "
+                  f"longest {times[-1]:.2f} s")
 
     def client_now(self):
         """The client with fresh connections: the old ones belong to a dead server."""
@@ -203,3 +249,38 @@ class Soak:
         for worker in self.workers:
             worker.end()
         self.client.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description="kill a server at random moments and compare")
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--seed", type=int, default=random.randrange(1, 1 << 30))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    rng, end, kills = random.Random(options.seed), time.monotonic() + options.seconds, 0
+    with tempfile.TemporaryDirectory() as folder:
+        server = cluster.Server(folder)
+        soak = Soak(server, options.seed)
+        try:
+            while time.monotonic() < end:
+                soak.resume()
+                time.sleep(rng.uniform(0.05, 3))
+                soak.raise_failure()
+                server.kill()
+                kills += 1
+                soak.start_again(f"kill {kills}", kill_after_s=rng.uniform(0, 1) if kills % 2 else None)
+                soak.verify()
+                if kills % 5 == 0:
+                    soak.verify_lake()
+            soak.verify(everything=True)
+            soak.verify_lake(everything=True)
+            server.stop()
+        finally:
+            soak.end()
+            server.kill()
+        server.check_log()
+        soak.print_times()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,29 +1,33 @@
 """Random appends, upserts and deletes from several writers on several tables. At random moments the union read by SQL,
 whole and under random conditions, the scan, the lookups and the lake at its recorded offsets each equal a replay of the
-acknowledged operations."""
+acknowledged operations; at some of them, and in the end, pypaimon reads the same lake."""
 import os
 import random
 import time
 
+import lake_check
 import wire_client as wire
 import workload
 
 SEED = int(os.environ.get("SLUICE_TEST_SEED", "0")) or random.randrange(1, 1 << 30)
 MOMENTS = 12
+PYPAIMON_EACH = 4  # Moments.
 CONDITIONS = 6  # Per table and moment.
 BUCKETS = 3
+WRITER_PAUSE_S = 0.03  # What is written must be read and compared at every moment.
 
 
 def replay_lake(client, table_id, schema, offsets, keyed):
-    """What the lake must hold: the log below the recorded offsets, folded by key where there is one."""
-    rows, state = [], {}
+    """What the lake must hold: the log below the recorded offsets by bucket, or the keys that it adds up to."""
+    rows, state = {}, {}
     for bucket, end in offsets.items():
+        rows[bucket] = []
         for base, _, changes, batch in client.scan_log(table_id, bucket, schema):
             for i, row in enumerate(batch):
                 if base + i >= end:
                     break
                 if not keyed:
-                    rows.append(row)
+                    rows[bucket].append(row)
                 elif changes[i] == workload.DELETE:
                     state.pop(row["id"], None)
                 elif changes[i] != workload.UPDATE_BEFORE:
@@ -31,7 +35,14 @@ def replay_lake(client, table_id, schema, offsets, keyed):
     return state if keyed else rows
 
 
-def check_lake(server, client, path, table_id, schema, keyed):
+def check_by_pypaimon(server, path, expected, keyed, snapshot=None):
+    if keyed:
+        lake_check.check_keys(server.warehouse, path, ["id"], lake_check.key_rows(expected), snapshot)
+    else:
+        lake_check.check_log(server.warehouse, path, expected, snapshot)
+
+
+def check_lake(server, client, path, table_id, schema, keyed, by_pypaimon):
     """Compare `$lake` with the replay. Tiering may commit meanwhile: then the comparison is made anew."""
     for _ in range(20):
         try:
@@ -40,12 +51,14 @@ def check_lake(server, client, path, table_id, schema, keyed):
             assert error.code == wire.LAKE_SNAPSHOT_NOT_EXIST
             return False
         expected = replay_lake(client, table_id, schema, offsets, keyed)
+        if by_pypaimon:
+            check_by_pypaimon(server, path, expected, keyed, snapshot)
         name = path.split(".")[1] + "$lake"
         try:
             if keyed:
                 workload.check_keys_by_sql(server, name, expected)
             else:
-                workload.check_log_by_sql(server, name, expected)
+                workload.check_log_by_sql(server, name, [row for rows in expected.values() for row in rows])
             return True
         except AssertionError:
             if client.lake_snapshot(path)[0] == snapshot:
@@ -112,11 +125,13 @@ def test_every_view_equals_a_replay(server, client):
         keys[path] = (table_id, mine)
         writers += mine
     for writer in writers:
+        writer.pause_s = WRITER_PAUSE_S
         writer.start()
 
     lakes_compared = 0
     try:
-        for _ in range(MOMENTS):
+        for moment in range(MOMENTS):
+            by_pypaimon = moment % PYPAIMON_EACH == PYPAIMON_EACH - 1
             for writer in writers:
                 writer.resume()
             time.sleep(rng.uniform(0.1, 1.2))
@@ -126,7 +141,8 @@ def test_every_view_equals_a_replay(server, client):
                 check.run(client, mine)
                 workload.check_log_by_sql(server, path.split(".")[1], check.all_rows())
                 check_conditions(server, rng, path.split(".")[1], ("id", "writer", "text"), check.all_rows())
-                lakes_compared += check_lake(server, client, path, table_id, workload.LOG_SCHEMA, keyed=False)
+                lakes_compared += check_lake(server, client, path, table_id, workload.LOG_SCHEMA, keyed=False,
+                                             by_pypaimon=by_pypaimon)
             for path, (table_id, mine) in keys.items():
                 state = workload.merged_state(mine)
                 workload.check_lookups(client, table_id, BUCKETS, mine)
@@ -134,8 +150,15 @@ def test_every_view_equals_a_replay(server, client):
                 rows = [{"id": key, "version": version, "text": text} for key, (version, text) in state.items()]
                 check_conditions(server, rng, path.split(".")[1], ("id", "version", "text"), rows)
                 assert workload.fold_changelog(client, table_id, BUCKETS) == state
-                lakes_compared += check_lake(server, client, path, table_id, workload.KEY_SCHEMA, keyed=True)
+                lakes_compared += check_lake(server, client, path, table_id, workload.KEY_SCHEMA, keyed=True,
+                                             by_pypaimon=by_pypaimon)
         assert lakes_compared >= MOMENTS, f"only {lakes_compared} comparisons found a lake"
+        for path, (_, _, check) in logs.items():
+            server.wait_for_lake(client, path, {bucket: len(rows) for bucket, rows in check.rows.items()})
+            check_by_pypaimon(server, path, check.rows, keyed=False)
+        for path, (table_id, mine) in keys.items():
+            server.wait_for_lake(client, path, {b: client.end_offset(table_id, b) for b in range(BUCKETS)})
+            check_by_pypaimon(server, path, workload.merged_state(mine), keyed=True)
     finally:
         for writer in writers:
             writer.end()

@@ -1,14 +1,19 @@
-"""pyfluss from PyPI, unchanged, against our server."""
+"""pyfluss from PyPI, unchanged, against our server; pypaimon then reads from the lake what it wrote."""
 import asyncio
 import datetime
 import decimal
+import time
 
 import fluss
 import pyarrow as pa
 import pytest
 
+import lake_check
+
 POLL_MS = 2000
-TIMEOUT_S = 60
+TIMEOUT_S = 180
+LAKE_S = 120
+TIERED = {"table.datalake.enabled": "true", "table.datalake.freshness": "1s"}
 
 
 def run(server, scenario, **settings):
@@ -25,13 +30,20 @@ def run(server, scenario, **settings):
     return asyncio.run(main())
 
 
+def wait_for_lake(server, path, rows):
+    """Until the lake holds so many records of the log, over all buckets."""
+    deadline = time.monotonic() + LAKE_S
+    while server.status()[path]["lake_offset"] != rows:
+        assert time.monotonic() < deadline, f"{path} is not in the lake: {server.status()[path]}\n{server.log_tail()}"
+        time.sleep(0.2)
+
+
 async def poll_until(scanner, count):
     """The next `count` records, in the order of each bucket; no record may follow."""
-    records = []
+    records, deadline = [], time.monotonic() + TIMEOUT_S / 2
     while len(records) < count:
-        polled = list(await scanner.poll(POLL_MS))
-        assert polled, f"{len(records)} of {count} records came"
-        records += polled
+        assert time.monotonic() < deadline, f"{len(records)} of {count} records came"
+        records += list(await scanner.poll(POLL_MS))
     assert len(records) == count
     return records
 
@@ -66,7 +78,8 @@ def test_append_table_write_and_scan(server):
     rows = [typed_row(i) for i in range(500)]
 
     async def scenario(connection, admin):
-        await admin.create_table(path, fluss.TableDescriptor(fluss.Schema(ALL_TYPES), bucket_count=3))
+        descriptor = fluss.TableDescriptor(fluss.Schema(ALL_TYPES), bucket_count=3, properties=TIERED)
+        await admin.create_table(path, descriptor)
         assert await admin.list_tables("fluss") == ["events"]
         info = await admin.get_table_info(path)
         assert info.num_buckets == 3 and not info.has_primary_key()
@@ -87,6 +100,8 @@ def test_append_table_write_and_scan(server):
     assert all(record.change_type == fluss.ChangeType.AppendOnly for record in records)
     found = sorted((comparable(record.row) for record in records), key=lambda row: row["id"])
     assert found == [comparable(row) for row in rows]
+    wait_for_lake(server, "fluss.events", len(rows))
+    lake_check.check_rows(server.warehouse, "fluss.events", rows)
 
 
 def test_projection_sends_the_named_columns_only(server):
@@ -134,7 +149,7 @@ PERSON = pa.schema([("id", pa.int32()), ("name", pa.string()), ("age", pa.int64(
 
 async def make_people(connection, admin, path, buckets=2):
     schema = fluss.Schema(PERSON, primary_keys=["id"])
-    await admin.create_table(path, fluss.TableDescriptor(schema, bucket_count=buckets))
+    await admin.create_table(path, fluss.TableDescriptor(schema, bucket_count=buckets, properties=TIERED))
     return await connection.get_table(path)
 
 
@@ -166,6 +181,8 @@ def test_primary_key_table_upsert_lookup_and_changelog(server):
     assert of(3) == [("+I", "n3"), ("-U", "n3"), ("+U", "renamed")]
     assert of(4) == [("+I", "n4"), ("-D", "n4")]
     assert of(5) == [("+I", "n5")]
+    wait_for_lake(server, "fluss.people", len(changes))
+    lake_check.check_keys(server.warehouse, "fluss.people", ["id"], [row for row in expected if row])
 
 
 def test_partial_update_keeps_the_other_columns(server):
@@ -181,7 +198,10 @@ def test_partial_update_keeps_the_other_columns(server):
         lookuper = table.new_lookup().create_lookuper()
         return [await lookuper.lookup({"id": i}) for i in (1, 2)]
 
-    assert run(server, scenario) == [{"id": 1, "name": "a", "age": 11}, {"id": 2, "name": None, "age": 22}]
+    expected = [{"id": 1, "name": "a", "age": 11}, {"id": 2, "name": None, "age": 22}]
+    assert run(server, scenario) == expected
+    wait_for_lake(server, "fluss.partial", 1 + 2 + 1)
+    lake_check.check_keys(server.warehouse, "fluss.partial", ["id"], expected)
 
 
 def test_limit_scan(server):
@@ -198,6 +218,9 @@ def test_limit_scan(server):
     found = run(server, scenario)
     assert found.num_rows == 10
     assert all(row["name"] == f"n{row['id']}" for row in found.to_pylist())
+    wait_for_lake(server, "fluss.limited", 50)
+    expected = [{"id": i, "name": f"n{i}", "age": i} for i in range(50)]
+    lake_check.check_keys(server.warehouse, "fluss.limited", ["id"], expected)
 
 
 def test_databases_partitions_and_their_errors(server):
@@ -213,7 +236,7 @@ def test_databases_partitions_and_their_errors(server):
         assert sorted(await admin.list_databases()) == ["fluss", "shop"]
         await expect(6, admin.create_database("shop"))
         schema = fluss.Schema(pa.schema([("id", pa.int64()), ("day", pa.string())]))
-        descriptor = fluss.TableDescriptor(schema, partition_keys=["day"], bucket_count=1)
+        descriptor = fluss.TableDescriptor(schema, partition_keys=["day"], bucket_count=1, properties=TIERED)
         await admin.create_table(path, descriptor)
         await expect(8, admin.create_table(path, descriptor))
         await expect(7, admin.get_table_info(fluss.TablePath("shop", "nothing")))
@@ -231,7 +254,10 @@ def test_databases_partitions_and_their_errors(server):
         for partition_id in partitions.values():
             scanner.subscribe_partition(partition_id, 0, fluss.EARLIEST_OFFSET)
         rows = sorted((r.row["id"], r.row["day"]) for r in await poll_until(scanner, 10))
-        assert rows == [(i, "mon" if i % 2 else "tue") for i in range(10)]
+        expected = [{"id": i, "day": "mon" if i % 2 else "tue"} for i in range(10)]
+        assert rows == [(row["id"], row["day"]) for row in expected]
+        await asyncio.to_thread(wait_for_lake, server, "shop.sales", len(expected))
+        lake_check.check_rows(server.warehouse, "shop.sales", expected, partition=["day"])
         await admin.drop_partition(path, {"day": "mon"})
         assert [p.partition_name for p in await admin.list_partition_infos(path)] == ["tue"]
         await expect(5, admin.drop_database("shop", cascade=False))
@@ -248,7 +274,7 @@ def test_rows_are_there_after_a_restart(server):
 
     async def write(connection, admin):
         schema = fluss.Schema(pa.schema([("id", pa.int64())]))
-        await admin.create_table(log, fluss.TableDescriptor(schema, bucket_count=2))
+        await admin.create_table(log, fluss.TableDescriptor(schema, bucket_count=2, properties=TIERED))
         table = await connection.get_table(log)
         async with table.new_append().create_writer() as writer:
             for i in range(1000):
@@ -275,3 +301,8 @@ def test_rows_are_there_after_a_restart(server):
     server.kill()
     server.start()
     assert run(server, read) == expected
+    wait_for_lake(server, "fluss.kept_log", 1000)
+    lake_check.check_rows(server.warehouse, "fluss.kept_log", [{"id": i} for i in range(1000)])
+    wait_for_lake(server, "fluss.kept_people", 100)
+    people_rows = [{"id": i, "name": f"n{i}", "age": i} for i in range(100)]
+    lake_check.check_keys(server.warehouse, "fluss.kept_people", ["id"], people_rows)

@@ -68,6 +68,24 @@ def test_scripts_start_and_stop_a_server(release):
     assert call(release, "sluice", "sql", "--url", url, "-e", "SELECT 1").returncode == 2
 
 
+def test_a_pid_file_that_names_somebody_else_is_not_believed(release, make_server):
+    """Also when that is a server, of another folder."""
+    with subprocess.Popen(["sleep", "600"], cwd=release) as other:
+        try:
+            for pid in (other.pid, make_server().start().process.pid):
+                (release / "server.pid").write_text(str(pid))
+                assert call(release, "lakehouse.sh").returncode == 1
+                assert call(release, "stop-local.sh").stdout == "not running\n"
+                assert os.path.exists(f"/proc/{pid}/exe")
+                (release / "server.pid").write_text(str(pid))
+                start(release)
+                assert call(release, "stop-local.sh").stdout == "stopped\n"
+                assert os.path.exists(f"/proc/{pid}/exe")
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
 def test_a_server_that_logs_elsewhere_is_seen_to_start(release):
     start(release, "-D", f"server.log.file={release}/elsewhere.log")
     assert "server is ready" in (release / "elsewhere.log").read_text()

@@ -248,9 +248,44 @@ def sql_value(value):
 
 
 def check_log_by_sql(server, table, rows):
+    """All rows; ids say which is which."""
+    found = {}
+    for row_id, writer, text in server.sql(f"SELECT id, writer, text FROM {table}"):
+        assert int(row_id) not in found, f"row {row_id} is there twice in {table}"
+        found[int(row_id)] = {"id": int(row_id), "writer": sql_value(writer), "text": text}
+    expected = {row["id"]: row for row in rows}
+    assert found == expected, f"{table} differs in {sorted(k for k in found.keys() | expected.keys() if found.get(k) != expected.get(k))[:10]}"
+
+
+def check_count_by_sql(server, table, rows):
+    """Cheaper: their number and the sum of their ids."""
     count, total = server.sql(f"SELECT COUNT(*), SUM(id) FROM {table}")[0]
     expected = sum(row["id"] for row in rows)
     assert (int(count), int(total or 0)) == (len(rows), expected), f"{table}: {count} rows, sum {total}"
+
+
+class LakeLogCheck:
+    """`$lake` of a log table holds the rows of the log, each at its bucket and offset; what was compared before is only
+    counted, unless `run` is told otherwise."""
+
+    def __init__(self, table, check):
+        self.table, self.check = table, check
+        self.offsets = {bucket: 0 for bucket in check.rows}
+
+    def run(self, server, from_start=False):
+        starts = {bucket: 0 for bucket in self.offsets} if from_start else self.offsets
+        newer = " OR ".join(f"(`__bucket` = {bucket} AND `__offset` >= {start})" for bucket, start in starts.items())
+        found = {}
+        for bucket, offset, row_id, writer, text in server.sql(
+                f"SELECT `__bucket`, `__offset`, id, writer, text FROM {self.table} WHERE {newer}"):
+            place = int(bucket), int(offset)
+            assert place not in found, f"bucket {bucket} offset {offset} is twice in {self.table}"
+            found[place] = {"id": int(row_id), "writer": sql_value(writer), "text": text}
+        expected = {(bucket, offset): self.check.rows[bucket][offset] for bucket, start in starts.items()
+                    for offset in range(start, len(self.check.rows[bucket]))}
+        assert found == expected, f"{self.table} differs in {sorted(k for k in found.keys() | expected.keys() if found.get(k) != expected.get(k))[:10]}"
+        check_count_by_sql(server, self.table, self.check.all_rows())
+        self.offsets = {bucket: len(rows) for bucket, rows in self.check.rows.items()}
 
 
 def check_keys_by_sql(server, table, state):
@@ -259,11 +294,3 @@ def check_keys_by_sql(server, table, state):
         assert int(key) not in found, f"key {key} is there twice in {table}"
         found[int(key)] = (sql_value(version), text)
     assert found == state, f"{table} differs in {sorted(k for k in found.keys() | state.keys() if found.get(k) != state.get(k))[:10]}"
-
-
-def read_paimon(server, database, table):
-    """All rows of a lake table by pypaimon."""
-    import pypaimon
-    catalog = pypaimon.CatalogFactory.create({"warehouse": server.warehouse})
-    builder = catalog.get_table(f"{database}.{table}").new_read_builder()
-    return builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
