@@ -25,9 +25,9 @@ while [ $# -gt 0 ]; do
     *) note "unknown setting key=$key"; exit 1 ;;
   esac
 done
-pidfile=$home/server.pid
-if ! { [ -e "$pidfile" ] && kill -0 "$(cat "$pidfile")" 2>/dev/null; }; then
+source "$home/bin/running-pid.sh"
+if ! pid=$(running_pid "$home"); then
   note "no server runs; start it with $home/bin/start-local.sh"
   exit 1
 fi
-echo "the tiering service runs in the server, process $(cat "$pidfile"); log in $home/log/server.out"
+echo "the tiering service runs in the server, process $pid; log in $home/log/server.out"

@@ -4,8 +4,9 @@
 set -euo pipefail
 home=$(cd "$(dirname "$0")/.." && pwd)
 pidfile=$home/server.pid
-if [ -e "$pidfile" ] && kill -0 "$(cat "$pidfile")" 2>/dev/null; then
-  echo "already running, process $(cat "$pidfile")" >&2
+source "$home/bin/running-pid.sh"
+if pid=$(running_pid "$home"); then
+  echo "already running, process $pid" >&2
   exit 1
 fi
 cd "$home"

@@ -34,8 +34,9 @@ install_debian() {
   [ ${#missing[@]} = 0 ] && return
   say "apt-get install ${missing[*]}"
   as_root apt-get -o DPkg::Lock::Timeout=300 -qq update
-  DEBIAN_FRONTEND=noninteractive as_root apt-get -o DPkg::Lock::Timeout=300 -qq install -y --no-install-recommends \
-    "${missing[@]}" >/dev/null
+  # Behind sudo, which passes no variable on.
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq install -y \
+    --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # fetch NAME SHA256 COMMAND...: run COMMAND in an empty folder; the one file that it leaves must have the checksum.

@@ -50,12 +50,12 @@ class Server:
             "http.port": str(self.options.http_port),
             "server.data-disk.write-limit-ratio": "0.99",  # It needs little, and a laptop's disk is often full.
         }
-        command = [self.options.sluice, "server"]
+        command = [os.path.abspath(self.options.sluice), "server"]
         for key, value in settings.items():
             command += ["-D", f"{key}={value}"]
         with open(os.path.join(run, "log", "server.out"), "w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                       start_new_session=True)
+                                       cwd=run, start_new_session=True)  # Where scripts/stop.sh looks for it.
         with open(os.path.join(run, "server.pid"), "w") as f:
             f.write(str(process.pid))
         started = time.monotonic()
@@ -80,7 +80,19 @@ class Server:
             return {row["table"]: row for row in json.load(response)["tables"]}
 
 
-def load_table(server, table, loads, acknowledged, errors):
+def start_thread(failures, function, *args):
+    """A thread whose exception is a failure of the job."""
+    def run():
+        try:
+            function(*args)
+        except Exception as error:
+            failures.append(f"{function.__name__} ended with {error!r}")
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def load_table(server, table, loads, acknowledged, failures):
     """Load a table's files one after another; their acknowledged rows are added up."""
     for n, load in enumerate(loads):
         if n > 0:
@@ -95,7 +107,7 @@ def load_table(server, table, loads, acknowledged, errors):
         done = subprocess.run(command + [load.path], stdout=subprocess.PIPE,
                               stderr=None if table == "flights" else subprocess.PIPE, text=True)
         if done.returncode != 0:
-            errors.append(f"load of {load.path} failed: {done.stdout}{done.stderr or ''}")
+            failures.append(f"load of {load.path} failed: {done.stdout}{done.stderr or ''}")
             return
         acknowledged[table] = acknowledged.get(table, 0) + json.loads(done.stdout.strip().splitlines()[-1])["rows"]
 
@@ -177,22 +189,21 @@ def main():
     if subprocess.run([options.sluice, "sql", "--url", server.http, "-f", ddl]).returncode != 0:
         fail("the tables could not be created")
 
-    acknowledged, errors, stop = {}, [], threading.Event()
-    watcher = threading.Thread(target=watch, args=(server, stop), daemon=True)
-    watcher.start()
+    acknowledged, failures, stop = {}, [], threading.Event()
+    watcher = start_thread(failures, watch, server, stop)
     started = time.monotonic()
-    loaders = [threading.Thread(target=load_table, args=(server, table, loads, acknowledged, errors))
+    loaders = [start_thread(failures, load_table, server, table, loads, acknowledged, failures)
                for table, loads in source.loads.items()]
     for loader in loaders:
-        loader.start()
-    for loader in loaders:
         loader.join()
-    if errors:
-        fail("\n".join(errors))
+    if failures:
+        fail("\n".join(failures))
     print(f"loaded {sum(acknowledged.values())} rows in {time.monotonic() - started:.1f} s; waiting for the lake")
     wait_for_lake(server, source.expected)
     stop.set()
     watcher.join()
+    if failures:
+        fail("\n".join(failures))
     if not compare(server, source, acknowledged):
         fail("figures differ from the source")
     next_steps(server)
