@@ -13,6 +13,7 @@ export ASAN_OPTIONS=abort_on_error=1
 export UBSAN_OPTIONS=print_stacktrace=1
 step "unit tests, simulation, fuzz corpora"
 ctest --test-dir build/asan --output-on-failure -j "$(nproc)"
+grep -h '^simulation: ' build/asan/Testing/Temporary/LastTest.log
 step "whole-system tests"
 export SLUICE_BIN=$PWD/build/asan/src/app/sluice
 .deps/venv-test/bin/python -m pytest tests -q -x --durations=10

@@ -38,6 +38,8 @@ class SimCluster : public MemoryCluster {
     return file;
   }
   Status Commit(client::LakeCommit commit) override {
+    // Few stops would come between the lake's commit and the coordinator's record by themselves.
+    if (machine_.OneIn(12)) machine_.StopAt(1);
     RETURN_NOT_OK(machine_.Operation("commit"));
     RETURN_NOT_OK(MemoryCluster::Commit(std::move(commit)));
     return machine_.Operation("committed");
