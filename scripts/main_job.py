@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import source_data
 import sql_over_http
 
-READY_TIMEOUT_S = 30
+READY_TIMEOUT_S = 60
 FLIGHTS_PER_SECOND = 30_000  # So that the load takes long enough to be looked at.
 PAUSE_BETWEEN_ROUNDS_S = 0.5
 CATCH_UP_TIMEOUT_S = 180
@@ -64,7 +64,7 @@ class Server:
                 with open(os.path.join(run, "log", "server.out")) as f:
                     fail("the server ended at start:\n" + f.read())
             try:
-                urllib.request.urlopen(self.http + "/health", timeout=1).read()
+                urllib.request.urlopen(self.http + "/health", timeout=10).read()
                 print(f"server is up after {time.monotonic() - started:.2f} s, process {process.pid}")
                 return
             except (urllib.error.URLError, OSError):

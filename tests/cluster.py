@@ -16,7 +16,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 
 from sql_over_http import SqlError, rows_of  # noqa: E402, F401
-READY_S = 60
+READY_S = 120
+STOP_S = 180  # Sanitizers look for leaks at the end.
+REST_LOOKS = 4
 
 
 def binary():
@@ -51,13 +53,18 @@ def crash_points():
     return sorted(set(names))
 
 
+# What a table that is dropped while its rows are on their way may bring about.
+DROPPED_WHILE_TIERED = (r"W (tiering round failed table=|upkeep of lake table |sweep of lake table ).*"
+                        r"(TABLE_NOT_EXIST|PARTITION_NOT_EXISTS|lake table does not exist|no such)")
+
+
 def check_log(path, announced=()):
-    """Fail on what a sanitizer or a failed check left in a server's log, and on errors that nobody announced."""
+    """Fail on what a sanitizer or a failed check left in a server's log, and on warnings and errors that nobody announced."""
     with open(path, errors="replace") as f:
         text = f.read()
     bad = re.search(r"AddressSanitizer|LeakSanitizer|runtime error:|check failed|terminate called", text)
     assert bad is None, text[max(0, bad.start() - 500):bad.start() + 4000]
-    lines = re.findall(r"^\S+T\S+ E .*$", text, flags=re.M)
+    lines = re.findall(r"^\S+T\S+ [WE] .*$", text, flags=re.M)
     unknown = [line for line in lines if not any(re.search(pattern, line) for pattern in announced)]
     assert not unknown, "lines that the test did not announce:\n" + "\n".join(unknown[:20])
 
@@ -117,10 +124,10 @@ class Server:
     def is_ready(self):
         try:
             for port in (self.coordinator_port, self.tablet_port):
-                connection = Connection(port, timeout_s=5)
+                connection = Connection(port)
                 connection.call(API_VERSIONS, message((1, "sluice-tests"), (2, "1")))
                 connection.close()
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/health", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/health", timeout=60) as answer:
                 return answer.status == 200
         except (Disconnected, OSError, urllib.error.URLError):
             return False
@@ -153,7 +160,7 @@ class Server:
             return
         self.process.send_signal(signal.SIGTERM)
         try:
-            code = self.process.wait(timeout=60)
+            code = self.process.wait(timeout=STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"the server does not stop:\n{self.log_tail()}") from None
@@ -164,7 +171,7 @@ class Server:
             return "".join(f.readlines()[-lines:])
 
     def announce(self, *patterns):
-        """Lines of level ERROR that the test brings about on purpose."""
+        """Lines of level WARN or ERROR that the test brings about on purpose, as regular expressions."""
         self.announced += patterns
 
     def check_log(self):
@@ -175,7 +182,7 @@ class Server:
 
     # HTTP.
     def _get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=120) as answer:
             return answer.read()
 
     def metrics(self):
@@ -190,7 +197,29 @@ class Server:
         """Rows of one statement, values as the endpoint writes them."""
         return rows_of(f"http://127.0.0.1:{self.http_port}", text)
 
-    def wait_for_lake(self, client, path, ends, timeout_s=90):
+    def _tiering_threads(self):
+        """{thread: how often it has rested}, None while one of them runs."""
+        switches = {}
+        for task in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{task}/status") as f:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+            if status["Name"].startswith(("lake-", "tier-bucket", "tier-round")):
+                if not status["State"].startswith("S"):
+                    return None
+                switches[task] = status["voluntary_ctxt_switches"]
+        return switches
+
+    def wait_until_tiering_rests(self, timeout_s=120):
+        """Wait until no thread of tiering and upkeep does anything, nor did over several looks."""
+        deadline = time.monotonic() + timeout_s
+        looks = []
+        while len(looks) < REST_LOOKS or any(look is None or look != looks[-1] for look in looks):
+            assert time.monotonic() < deadline, "tiering does not rest"
+            time.sleep(0.3)
+            looks = [*looks, self._tiering_threads()][-REST_LOOKS:]
+        assert looks[-1], "no thread of tiering is known by its name"
+
+    def wait_for_lake(self, client, path, ends, timeout_s=240):
         """Wait until the lake holds every bucket up to `ends`; returns the snapshot id."""
         deadline = time.monotonic() + timeout_s
         offsets = None

@@ -16,9 +16,10 @@ from wire_client import Disconnected, WireError
 
 NEXT_ACK_MAX_S = 10.0  # The goal is one second.
 BATCHES_S = 60
-TABLES_KEPT = 6  # Of the DDL worker.
+TABLES_KEPT, DATABASES_KEPT = 6, 16  # Of the DDL worker.
 LOG_BUCKETS, KEY_BUCKETS = 2, 2
 WRITER_PAUSE_S = 0.05  # What is written must be read and compared after every kill.
+LOG_BATCHES = (1, 1, 5, 20, 100)
 
 
 def number_of(path):
@@ -37,6 +38,7 @@ class DdlWorker(workload.Writer):
     def __init__(self, server, seed):
         super().__init__(server, seed)
         self.round = 0
+        self.databases = []
         self.present = set()  # Tables that must be there.
         self.gone = set()     # Tables that must not.
         self.used = set()     # Tables with one row.
@@ -82,8 +84,12 @@ class DdlWorker(workload.Writer):
             self.drop(path)
         if len(self.present) > TABLES_KEPT:
             self.drop(min(self.present, key=number_of))
-        if self.round % 4 == 0:
-            self.settle(lambda: client.drop_database(database))
+        self.databases.append(database)
+        while len(self.databases) > DATABASES_KEPT:
+            oldest = self.databases.pop(0)
+            if f"{oldest}.t" in self.present:
+                self.drop(f"{oldest}.t")
+            self.settle(lambda: client.drop_database(oldest))
         time.sleep(0.05)
 
     def drop(self, path):
@@ -138,6 +144,8 @@ class Soak:
                             for i in range(2)]
         for writer in [*self.log_writers, *self.key_writers]:
             writer.pause_s = WRITER_PAUSE_S
+        for writer in self.log_writers:
+            writer.sizes = LOG_BATCHES
         self.ddl = DdlWorker(server, seed + 20)
         self.workers = [*self.log_writers, *self.key_writers, self.ddl]
         self.log_check = workload.LogCheck(self.log_id, LOG_BUCKETS)
@@ -260,6 +268,7 @@ def main():
     rng, end, kills = random.Random(options.seed), time.monotonic() + options.seconds, 0
     with tempfile.TemporaryDirectory() as folder:
         server = cluster.Server(folder)
+        server.announce(cluster.DROPPED_WHILE_TIERED)
         soak = Soak(server, options.seed)
         try:
             while time.monotonic() < end:

@@ -87,7 +87,7 @@ def test_a_short_interval_fills_what_is_missing(make_server):
         while first[1] not in partitions(server, "hourly"):
             await asyncio.sleep(0.1)
 
-    asyncio.run(asyncio.wait_for(until_there(), 30))
+    asyncio.run(asyncio.wait_for(until_there(), 120))
     client.close()
 
 

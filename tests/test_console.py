@@ -1,4 +1,4 @@
-"""The console page in Chromium while rows flow: its numbers are those of the answer whose revision it names."""
+"""The console page in Chromium while rows flow: its numbers and texts are those of the answer whose revision it names."""
 import os
 import shutil
 import subprocess
@@ -31,7 +31,7 @@ def test_page_agrees_with_the_api_while_rows_flow(make_server, tmp_path):
         picture = os.environ.get("SLUICE_SCREENSHOT", str(tmp_path / "console.png"))
         done = subprocess.run(["node", os.path.join(ROOT, "tests/console_check.mjs"),
                                f"http://127.0.0.1:{server.http_port}/", "12", picture],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=300)
     finally:
         stop.set()
         writer.join()

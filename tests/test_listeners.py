@@ -9,7 +9,7 @@ import pytest
 
 from cluster import READY_S, free_ports
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 def start_on_free_ports(server):

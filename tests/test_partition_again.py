@@ -6,7 +6,7 @@ import pytest
 from cluster import SqlError
 
 OPTIONS = "('bucket.num'='1', 'table.datalake.enabled'='true', 'table.datalake.freshness'='1s')"
-LAKE_TIMEOUT_S = 60
+LAKE_TIMEOUT_S = 240
 
 
 def wait_for_lake(server, table, ids):

@@ -84,7 +84,7 @@ class Table:
         return sorted(map(str, self.server.sql(f"SELECT {shown} FROM {self.name}{face} WHERE {where}")))
 
     def wait_for_lake(self):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while True:
             try:
                 if self.rows("$lake", "TRUE") == self.rows("", "TRUE"):
@@ -184,7 +184,7 @@ def test_a_newer_version_in_the_log_hides_the_one_that_a_condition_finds_in_the_
     server.sql("CREATE TABLE k (id INT NOT NULL, v INT, PRIMARY KEY (id) NOT ENFORCED) WITH ('bucket.num' = '1', "
                "'table.datalake.enabled' = 'true', 'table.datalake.freshness' = '5s')")
     server.sql("INSERT INTO k VALUES (1, 10), (2, 20), (3, 30)")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while "lake snapshot" not in str(server.sql("EXPLAIN SELECT * FROM k")) or not server.sql("SELECT * FROM k$lake"):
         assert time.monotonic() < deadline
         time.sleep(0.2)

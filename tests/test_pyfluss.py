@@ -8,6 +8,7 @@ import fluss
 import pyarrow as pa
 import pytest
 
+import cluster
 import lake_check
 
 POLL_MS = 2000
@@ -224,6 +225,7 @@ def test_limit_scan(server):
 
 
 def test_databases_partitions_and_their_errors(server):
+    server.announce(cluster.DROPPED_WHILE_TIERED)
     path = fluss.TablePath("shop", "sales")
 
     async def expect(code, call):

@@ -9,7 +9,7 @@ import pytest
 from cluster import ROOT, binary, free_ports
 
 OF_THE_MACHINE = re.compile(r"lib(c|m|dl|rt|pthread|resolv)\.so|ld-linux|linux-vdso")
-PATIENCE_S = 120
+PATIENCE_S = 240
 
 
 @pytest.fixture

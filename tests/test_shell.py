@@ -10,7 +10,7 @@ import pytest
 
 from cluster import binary
 
-PATIENCE_S = 120
+PATIENCE_S = 240
 SCRIPT = """
 CREATE TABLE people (id INT, name STRING, score DECIMAL(6, 2), PRIMARY KEY (id) NOT ENFORCED)
     WITH ('bucket.num' = '2');
@@ -86,6 +86,7 @@ def test_lake_and_log_are_read_as_one(make_server):
 @pytest.mark.parametrize("gone", ["the folder", "the table"])
 def test_a_lake_that_cannot_be_reached_is_not_left_out(make_server, gone):
     server = make_server().start()
+    server.announce("W writes are refused: folder cannot be looked at folder=.*/warehouse ", "W writes are taken again ")
     where = ["--bootstrap-servers", server.bootstrap]
     lake = "'bucket.num' = '1', 'table.datalake.enabled' = 'true', 'table.datalake.freshness' = '1s'"
     made = shell(where, "-e", f"""
@@ -97,7 +98,7 @@ def test_a_lake_that_cannot_be_reached_is_not_left_out(make_server, gone):
     for table in ("log", "keys"):
         server.wait_for_lake(client, f"fluss.{table}", {0: 2})
     client.close()
-    time.sleep(3)  # A worker that is in the table, as the sweep after its first round, could make the folder anew.
+    server.wait_until_tiering_rests()  # A worker that is in the table could make the folder anew.
     away = {"the folder": server.warehouse, "the table": f"{server.warehouse}/fluss.db"}[gone]
     os.rename(away, away + ".away")  # As on a machine that has it elsewhere.
     try:

@@ -201,7 +201,7 @@ def read_kv_row(data):
 class Connection:
     """One connection, one request at a time."""
 
-    def __init__(self, port, timeout_s=30):
+    def __init__(self, port, timeout_s=60):
         try:
             self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_s)
         except OSError as error:

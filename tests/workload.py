@@ -70,7 +70,7 @@ class Writer(threading.Thread):
         self.idle.clear()
         self.go.set()
 
-    def wait_until_it_writes(self, timeout_s=60):
+    def wait_until_it_writes(self, timeout_s=180):
         """Its first batch takes seconds on a busy machine: pyarrow imports what it needs then."""
         deadline = time.monotonic() + timeout_s
         while not self.batches:
@@ -78,7 +78,7 @@ class Writer(threading.Thread):
             assert time.monotonic() < deadline, f"{self.name} wrote nothing"
             time.sleep(0.01)
 
-    def pause(self, timeout_s=60):
+    def pause(self, timeout_s=180):
         """Wait until everything sent is acknowledged."""
         self.go.clear()
         assert self.idle.wait(timeout_s), f"{self.name} gets no acknowledgement: {self.client.open}"
@@ -91,7 +91,7 @@ class Writer(threading.Thread):
     def end(self):
         self.go.clear()
         self.ended.set()
-        self.join(10)
+        self.join(60)
         self.client.close()
 
 
@@ -105,13 +105,14 @@ class LogWriter(Writer):
         self.sequences = {}
         self.next_id = number * 1_000_000_000
         self.acknowledged = []  # (bucket, base offset, [row])
+        self.sizes = (1, 1, 5, 50, 300)  # Rows of a batch.
 
     def step(self):
         if self.writer_id is None:
             self.writer_id = self.until_acknowledged(lambda: self.client.init_writer(self.path))
         bucket = self.random.randrange(self.buckets)
         rows = []
-        for _ in range(self.random.choice([1, 1, 5, 50, 300])):
+        for _ in range(self.random.choice(self.sizes)):
             text = None if self.random.random() < 0.1 else "x" * self.random.randrange(30)
             rows.append({"id": self.next_id, "writer": self.number, "text": text})
             self.next_id += 1
