@@ -8,11 +8,12 @@ import argparse
 import os
 import pty
 import select
-import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -47,6 +48,13 @@ def read_until(terminal, ending):
     return shown
 
 
+def type_line(terminal, line):
+    """Type once the shell reads keys itself: until then the terminal would show them as well."""
+    while termios.tcgetattr(terminal)[3] & termios.ECHO:
+        time.sleep(0.01)
+    os.write(terminal, line.encode() + b"\n")
+
+
 def shell_session(sluice, url):
     """The text of a terminal in which the statements were typed into `sluice sql`."""
     child, terminal = pty.fork()
@@ -55,9 +63,9 @@ def shell_session(sluice, url):
         os.execv(sluice, ["sluice", "sql", "--url", url])
     shown = read_until(terminal, b"sluice> ")
     for line in STATEMENTS:
-        os.write(terminal, line.encode() + b"\n")
+        type_line(terminal, line)
         shown += read_until(terminal, b"sluice> " if line.endswith(";") else b"     -> ")
-    os.write(terminal, b"\x04")
+    type_line(terminal, "quit;")
     os.waitpid(child, 0)
     os.close(terminal)
     return shown.decode().replace("\r\n", "\n").removesuffix("sluice> ").rstrip()
@@ -78,6 +86,7 @@ def draw(*args):
 def main():
     parser = argparse.ArgumentParser(description="make docs/images anew")
     parser.add_argument("--build", default="build/release", help="folder of the build to run")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The server is stopped then too.
     build = os.path.join(ROOT, parser.parse_args().build)
     images = os.path.join(ROOT, "docs/images")
     with tempfile.TemporaryDirectory() as folder:
