@@ -15,6 +15,8 @@
 #include "wire/column_check_internal.h"
 #include "wire/log_batch.h"
 #include "wire/log_batch_internal.h"
+#include "wire/unpack_internal.h"
+#include "wire/zstd_internal.h"
 
 namespace sluice::wire {
 namespace {
@@ -43,8 +45,7 @@ Result<arrow::ipc::IpcWriteOptions> WriteOptions(const LogBatchOptions& options)
   if (options.compression == ArrowCompression::kLz4Frame) {
     ASSIGN_OR_RAISE(ipc.codec, arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME));
   } else if (options.compression == ArrowCompression::kZstd) {
-    ASSIGN_OR_RAISE(ipc.codec,
-                    arrow::util::Codec::Create(arrow::Compression::ZSTD, options.zstd_level));
+    ipc.codec = internal::ZstdCodec(options.zstd_level);
   }
   return ipc;
 }
@@ -77,15 +78,13 @@ Status CheckFlatbuffer(std::string_view head) {
   return Status::OK();
 }
 
-Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(std::string_view head, std::string_view body,
+// `flatbuffer` is the message's metadata, `body` its columns, aligned and not compressed: raw
+// buffers of the result point into it.
+Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(std::string_view flatbuffer,
+                                                     std::shared_ptr<arrow::Buffer> body,
                                                      const std::shared_ptr<arrow::Schema>& schema) {
-  const auto metadata =
-      arrow::Buffer::FromString(std::string(head.substr(internal::kArrowPrefixBytes)));
-  // Copied once: raw buffers of the result point into it, and it must be aligned.
-  ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> owned,
-                  arrow::AllocateBuffer(static_cast<int64_t>(body.size())));
-  if (!body.empty()) std::memcpy(owned->mutable_data(), body.data(), body.size());
-  ASSIGN_OR_RAISE(const auto message, arrow::ipc::Message::Open(metadata, owned));
+  const auto metadata = arrow::Buffer::FromString(std::string(flatbuffer));
+  ASSIGN_OR_RAISE(const auto message, arrow::ipc::Message::Open(metadata, std::move(body)));
   auto options = arrow::ipc::IpcReadOptions::Defaults();
   options.use_threads = false;
   arrow::ipc::DictionaryMemo no_dictionaries;
@@ -94,6 +93,25 @@ Result<std::shared_ptr<arrow::RecordBatch>> ReadRows(std::string_view head, std:
   // Offsets inside columns come from outside too.
   ARROW_RETURN_NOT_OK(rows->ValidateFull());
   return rows;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> ReadMessage(
+    const Message& message, std::string_view bytes, const std::shared_ptr<arrow::Schema>& schema) {
+  std::string_view head = bytes.substr(0, message.head_bytes);
+  const std::string_view body = bytes.substr(message.head_bytes, message.metadata.body_bytes);
+  if (message.metadata.codec.has_value()) {
+    ARROW_RETURN_NOT_OK(CheckFlatbuffer(head));
+    ASSIGN_OR_RAISE(auto plain, internal::Unpack(message.metadata, body));
+    const std::string plain_head = internal::BuildArrowHead(plain.metadata);
+    return ReadRows(std::string_view(plain_head).substr(internal::kArrowPrefixBytes),
+                    std::move(plain.body), schema);
+  }
+  // Copied once, since it must be aligned.
+  ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> owned,
+                  arrow::AllocateBuffer(static_cast<int64_t>(body.size())));
+  if (!body.empty()) std::memcpy(owned->mutable_data(), body.data(), body.size());
+  head.remove_prefix(internal::kArrowPrefixBytes);
+  return ReadRows(head, std::move(owned), schema);
 }
 
 }  // namespace
@@ -121,10 +139,8 @@ Result<std::string> BuildLogBatch(const LogBatchOptions& options, const arrow::R
 Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(
     const LogBatchView& batch, const std::shared_ptr<arrow::Schema>& schema) {
   if (batch.header().record_count == 0) return arrow::RecordBatch::MakeEmpty(schema);
-  const std::string_view bytes = batch.body();
   ASSIGN_OR_RAISE(const auto message, CheckedMessage(batch, *schema));
-  const std::string_view columns = bytes.substr(message.head_bytes, message.metadata.body_bytes);
-  auto rows = ReadRows(bytes.substr(0, message.head_bytes), columns, schema);
+  auto rows = ReadMessage(message, batch.body(), schema);
   if (!rows.ok()) return Corrupt("log batch rows are malformed: ", rows.status().message());
   return rows;
 }
