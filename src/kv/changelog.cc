@@ -30,46 +30,55 @@ Result<std::string> BuildChangelogBatch(const RowVersion& version,
   return wire::BuildLogBatch(options, *batch, changes);
 }
 
-Result<Folded> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
-                                  const RowVersion& version, const RowKeys& keys) {
-  Folded folded;
-  auto bytes = std::make_shared<Arena>();
-  folded.changes.bytes = bytes;
+namespace {
+
+// Which records of a changelog batch say what their keys are now.
+struct KeptRecords {
+  std::vector<int64_t> rows;  // All of them, as positions in the batch.
+  std::vector<int64_t> puts;  // Those that are no removals.
+  int64_t row_count_delta = 0;
+};
+
+Result<KeptRecords> KeepRecords(const wire::LogBatchView& batch, int64_t from) {
   const wire::LogBatchHeader& header = batch.header();
-  if (header.record_count == 0) return folded;
+  KeptRecords kept;
+  const std::string_view changes = batch.change_types();
+  for (int64_t i = std::max<int64_t>(0, from - header.base_offset); i < header.record_count; ++i) {
+    const auto change = static_cast<wire::ChangeType>(changes[static_cast<size_t>(i)]);
+    if (change == wire::ChangeType::kUpdateBefore) continue;  // Its +U follows.
+    if (change == wire::ChangeType::kAppendOnly)
+      return Corrupt("append-only record in a changelog offset=", header.base_offset + i);
+    kept.rows.push_back(i);
+    if (change != wire::ChangeType::kDelete) kept.puts.push_back(i);
+    if (change == wire::ChangeType::kDelete) --kept.row_count_delta;
+    if (change == wire::ChangeType::kInsert) ++kept.row_count_delta;
+  }
+  return kept;
+}
+
+}  // namespace
+
+Result<int64_t> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
+                                   const RowVersion& version, const RowKeys& keys, Arena* bytes,
+                                   std::vector<KeyStore::Change>* changes) {
+  const wire::LogBatchHeader& header = batch.header();
+  if (header.record_count == 0) return 0;
   if (batch.append_only())
     return Corrupt("append-only batch in a changelog offset=", header.base_offset);
+  ASSIGN_OR_RAISE(const KeptRecords kept, KeepRecords(batch, from));
   ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, version.schema->ToArrow()));
-  std::vector<std::string> encoded;
-  RETURN_NOT_OK(version.codec.Encode(*rows, 0, rows->num_rows(), &encoded));
-  ASSIGN_OR_RAISE(const auto row_keys, keys.KeysOf(*version.schema, *rows));
-  const std::string_view changes = batch.change_types();
-  if (encoded.size() != changes.size() || row_keys.size() != changes.size()) {
-    return Corrupt("changelog batch has other rows than change types offset=", header.base_offset);
-  }
-  const auto skip = static_cast<size_t>(std::max<int64_t>(0, from - header.base_offset));
-  for (size_t i = skip; i < changes.size(); ++i) {
-    switch (static_cast<wire::ChangeType>(changes[i])) {
-      case wire::ChangeType::kUpdateBefore:
-        break;  // Its +U follows.
-      case wire::ChangeType::kDelete:
-        folded.changes.list.push_back({bytes->Copy(row_keys[i]), std::nullopt});
-        --folded.row_count_delta;
-        break;
-      case wire::ChangeType::kInsert:
-        ++folded.row_count_delta;
-        [[fallthrough]];
-      case wire::ChangeType::kUpdateAfter:
-        folded.changes.list.push_back(
-            {bytes->Copy(row_keys[i]),
-             CopyStored(static_cast<int16_t>(version.schema_id), encoded[i], bytes.get())});
-        break;
-      case wire::ChangeType::kAppendOnly:
-        return Corrupt("append-only record in a changelog offset=",
-                       header.base_offset + static_cast<int64_t>(i));
-    }
-  }
-  return folded;
+  size_t at = changes->size();
+  RETURN_NOT_OK(keys.EachKey(*version.schema, *rows, kept.rows, [&](std::string_view key) {
+    changes->push_back({bytes->Copy(key), std::nullopt});
+  }));
+  auto record = kept.rows.begin();
+  auto put = kept.puts.begin();
+  RETURN_NOT_OK(version.codec.EncodeEach(*rows, kept.puts, [&](std::string_view row) {
+    for (; *record != *put; ++record) ++at;  // Removals in between.
+    (*changes)[at++].value = CopyStored(static_cast<int16_t>(version.schema_id), row, bytes);
+    ++record, ++put;
+  }));
+  return kept.row_count_delta;
 }
 
 }  // namespace sluice::kv

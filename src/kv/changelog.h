@@ -27,14 +27,10 @@ Result<std::string> BuildChangelogBatch(const RowVersion& version,
 /// A stored value of `row`, in `bytes`.
 std::string_view CopyStored(int16_t schema_id, std::string_view row, Arena* bytes);
 
-/// A changelog batch folded by key.
-struct Folded {
-  Changes changes;
-  int64_t row_count_delta = 0;
-};
-/// Fold the records of a changelog batch from log offset `from` on.
-/// Errors: kCorruptRecord, kSchemaNotExist.
-Result<Folded> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
-                                  const RowVersion& version, const RowKeys& keys);
+/// Put the records of a changelog batch from log offset `from` on behind `changes`, their bytes
+/// into `bytes`; returns by how many the live keys changed. Errors: kCorruptRecord.
+Result<int64_t> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
+                                   const RowVersion& version, const RowKeys& keys, Arena* bytes,
+                                   std::vector<KeyStore::Change>* changes);
 
 }  // namespace sluice::kv

@@ -9,6 +9,7 @@
 #include "kv/kv_scan.h"
 #include "kv/merge_cursor.h"
 #include "kv/put_batch.h"
+#include "kv/replayer.h"
 #include "kv/row_merger.h"
 #include "kv/row_versions.h"
 #include "kv/write_back.h"
@@ -179,22 +180,17 @@ void KvTablet::Commit(Prepared prepared, int64_t base_offset, int64_t next_offse
 
 void KvTablet::Abort(Prepared prepared) { write_back_->Abort(prepared.ticket); }
 
-Status KvTablet::Replay(const wire::LogBatchView& batch) {
-  const wire::LogBatchHeader& header = batch.header();
-  if (header.next_offset() <= log_offset()) return Status::OK();
-  if (header.base_offset > log_offset()) {
-    return Error(ErrorCode::kKvStorage, "changelog has a gap ", options_.bucket.ToString(),
-                 " expected=", log_offset(), " base_offset=", header.base_offset);
-  }
-  if (write_back_->size_bytes() >= options_.write_back_bytes_max) RETURN_NOT_OK(FlushAll());
-  ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(header.schema_id));
-  ASSIGN_OR_RAISE(const Folded folded,
-                  FoldChangelogBatch(batch, log_offset(), *version, rows_->keys));
-  write_back_->Apply(folded.changes,
-                     Advanced(write_back_->upto(), header.next_offset(), folded.row_count_delta));
-  replay_bytes_ += batch.bytes().size();
+Result<std::unique_ptr<Replayer>> KvTablet::MakeReplayer() const {
+  ASSIGN_OR_RAISE(auto rows, TabletRows::Make(options_.table, options_.schema_of));
+  return std::make_unique<Replayer>(std::move(rows));
+}
+
+void KvTablet::Apply(const Replayed& part) {
+  CHECK(part.base_offset == log_offset());
+  write_back_->Apply(part.changes,
+                     Advanced(write_back_->upto(), part.next_offset, part.row_count_delta));
+  replay_bytes_ += part.log_bytes;
   MaybeStartFlush();
-  return Status::OK();
 }
 
 Result<std::vector<std::optional<std::string>>> KvTablet::Lookup(

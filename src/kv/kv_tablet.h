@@ -18,7 +18,6 @@
 
 namespace sluice::wire {
 class KvBatchView;
-class LogBatchView;
 class ValueBatchBuilder;
 struct LogBatchOptions;
 enum class ChangeType : uint8_t;
@@ -27,6 +26,8 @@ enum class ChangeType : uint8_t;
 namespace sluice::kv {
 
 class Arena;
+class Replayer;
+struct Replayed;
 struct TabletRows;
 class MergeCursor;
 class WriteBack;
@@ -107,7 +108,7 @@ class KvTablet {
   KvTablet(const KvTablet&) = delete;
   KvTablet& operator=(const KvTablet&) = delete;
 
-  /// Next log offset that this tablet expects: where Replay starts after Open, then the end of what
+  /// Next log offset that this tablet expects: where replay starts after Open, then the end of what
   /// was committed.
   int64_t log_offset() const;
   /// Offset below which the store has everything; the log must be kept from here.
@@ -137,8 +138,10 @@ class KvTablet {
   /// Drop the newest staged batch (after a failed or duplicate append); abort later ones first.
   void Abort(Prepared prepared);
 
-  /// Recovery: apply one batch of the log that starts at log_offset(), or contains it.
-  Status Replay(const wire::LogBatchView& batch);
+  /// Recovery: what folds the changelog from log_offset() on, on any thread, for Apply.
+  Result<std::unique_ptr<Replayer>> MakeReplayer() const;
+  /// Make a part visible that begins at log_offset(). The caller keeps write_back_bytes() bounded.
+  void Apply(const Replayed& part);
 
   /// One slot per key, in order. Errors: Cancelled with `kCachedOnly`; then call Warm first.
   /// kRecordTooLarge when the values pass `bytes_max`.
@@ -174,7 +177,7 @@ class KvTablet {
   void StartFlush();
   bool flushing() const;
   size_t write_back_bytes() const;
-  /// Changelog that the store lacks: what Replay would have to read after a kill now.
+  /// Changelog that the store lacks: what would have to be replayed after a kill now.
   uint64_t replay_bytes() const { return replay_bytes_; }
   /// Move everything committed to the store and close it: the next Open has nothing to replay.
   /// Blocks.

@@ -474,13 +474,6 @@ TEST_F(KvTabletTest, LogIsMadeDurableBeforeTheStore) {
   EXPECT_EQ(stores_.keys_written(), 1);
 }
 
-TEST_F(KvTabletTest, ReplayRefusesAGap) {
-  TestBucket& bucket = Open();
-  std::string batch = wire::BuildEmptyLogBatch({}, /*append_only=*/false);
-  wire::StampBatch(batch.data(), 5, 0);
-  EXPECT_CODE(ErrorCode::kKvStorage, bucket.tablet().Replay(*wire::LogBatchView::Parse(batch)));
-}
-
 TEST_F(KvTabletTest, UnsupportedTablesAreRefusedAtOpen) {
   const auto open = [&](std::map<std::string, std::string> properties) {
     return TestBucket(stores_, "kv-x", TestTable(std::move(properties)), &pool_).Reopen();

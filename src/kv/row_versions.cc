@@ -108,12 +108,10 @@ Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema,
   return keys;
 }
 
-Result<std::vector<std::string>> RowKeys::KeysOf(const types::Schema& schema,
-                                                 const arrow::RecordBatch& batch) const {
+Status RowKeys::EachKey(const types::Schema& schema, const arrow::RecordBatch& batch,
+                        std::span<const int64_t> rows, const types::TakeBytes& take) const {
   ASSIGN_OR_RAISE(const auto positions, schema.IndexesOf(names_));
-  std::vector<std::string> keys;
-  RETURN_NOT_OK(encoder_.Encode(batch, positions, &keys));
-  return keys;
+  return encoder_.EncodeEach(batch, positions, rows, take);
 }
 
 }  // namespace sluice::kv

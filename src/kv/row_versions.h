@@ -64,9 +64,10 @@ class RowKeys {
   /// Errors: kCorruptRecord for a NULL in a key column, naming it.
   Result<std::vector<std::string>> KeysOf(const types::Schema& schema,
                                           std::span<const Part> parts) const;
-  /// Keys of the rows of a batch whose columns are those of `schema`.
-  Result<std::vector<std::string>> KeysOf(const types::Schema& schema,
-                                          const arrow::RecordBatch& batch) const;
+  /// Keys of the rows at `rows` of a batch whose columns are those of `schema`, each handed to
+  /// `take`, which is to copy it.
+  Status EachKey(const types::Schema& schema, const arrow::RecordBatch& batch,
+                 std::span<const int64_t> rows, const types::TakeBytes& take) const;
 
  private:
   RowKeys(std::vector<std::string> names, types::RowCodec codec, types::KeyEncoder encoder)

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "base/testing.h"
 #include "kv/kv_tablet.h"
 #include "kv/memory_key_store.h"
+#include "kv/replayer.h"
 #include "types/row.h"
 #include "wire/kv_batch.h"
 #include "wire/log_batch.h"
@@ -228,9 +230,16 @@ class TestBucket {
     options.after_flush = after_flush;
     ASSIGN_OR_RAISE(tablet_, KvTablet::Open(std::move(options)));
     replayed_from = tablet_->applied_offset();
+    return Replay();
+  }
+
+  Status Replay() {
+    ASSIGN_OR_RAISE(const auto replayer, tablet_->MakeReplayer());
     for (const std::string& bytes : log_) {
       ASSIGN_OR_RAISE(const auto batch, wire::LogBatchView::Parse(bytes));
-      if (batch.header().next_offset() > replayed_from) RETURN_NOT_OK(tablet_->Replay(batch));
+      if (batch.header().next_offset() <= tablet_->log_offset()) continue;
+      ASSIGN_OR_RAISE(const Replayed part, replayer->Fold(bytes, tablet_->log_offset()));
+      tablet_->Apply(part);
     }
     return Status::OK();
   }
@@ -378,6 +387,7 @@ class TestBucket {
   void Drop() { tablet_.reset(); }
   ManualLoop& loop() { return loop_; }
   int64_t end_offset() const { return end_offset_; }
+  std::string log() const { return std::accumulate(log_.begin(), log_.end(), std::string()); }
   int64_t replayed_from = 0;
   std::function<Status(int64_t)> before_flush;
   std::function<void(const Status&)> after_flush;

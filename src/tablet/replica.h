@@ -185,6 +185,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   void OnKeysMoved(const Status& status);
   kv::KvOptions MakeKvOptions();
   io::Task<Status> Replay();
+  /// Move what a long replay has put; fails when that cannot be and memory is full.
+  io::Task<Status> KeepReplayBounded();
 
   void RunPuts();
   static io::Task<void> FetchIds(std::shared_ptr<Replica> self, int64_t count);

@@ -1,5 +1,6 @@
 // The part of a replica that a primary-key table adds: its keys, and the puts that change them.
 #include "base/log.h"
+#include "kv/replayer.h"
 #include "tablet/replica.h"
 #include "wire/kv_batch.h"
 #include "wire/log_batch.h"
@@ -7,7 +8,7 @@
 namespace sluice::tablet {
 namespace {
 
-constexpr uint64_t kReplayBytes = 4 << 20;  // Of the log, read at a time.
+constexpr uint64_t kReplayBytes = 1 << 20;  // Of the log, read and folded at a time.
 
 // Batches of a put request laid end to end.
 Result<std::vector<wire::KvBatchView>> ParseBatches(std::string_view records) {
@@ -84,13 +85,17 @@ io::Task<Status> Replica::OpenKeys() {
   co_return co_await Replay();
 }
 
+// A pool reads and folds, the shard puts what it gets: others go on meanwhile, and so do the
+// replays of other buckets.
 io::Task<Status> Replica::Replay() {
   auto self = shared_from_this();
   int cold = 0;
+  std::shared_ptr<kv::Replayer> replayer;
   while (keys_->log_offset() < log_->end_offset()) {
+    const int64_t from = keys_->log_offset();
     log::Miss miss;
-    const auto slice = log_->Read(keys_->log_offset(), kReplayBytes, log_->end_offset(),
-                                  /*at_least_one=*/true, cold < kColdReadsMax ? &miss : nullptr);
+    const auto slice = log_->Read(from, kReplayBytes, log_->end_offset(), /*at_least_one=*/true,
+                                  cold < kColdReadsMax ? &miss : nullptr);
     if (slice.status().IsCancelled()) {
       ++cold;
       auto warm = [miss] { return miss.Warm(); };
@@ -99,24 +104,36 @@ io::Task<Status> Replica::Replay() {
     }
     CO_RETURN_NOT_OK(slice.status());
     cold = 0;
+    if (replayer == nullptr) {
+      CO_ASSIGN_OR_RETURN(replayer, keys_->MakeReplayer());
+    }
     auto payload = std::make_shared<io::Payload>();
     for (const auto& range : slice->ranges) payload->Add(range);
-    auto read = [payload] { return payload->Flatten(); };
-    CO_ASSIGN_OR_RETURN(const std::string records,
-                        co_await options_.server->read_pool->Run(*options_.loop, read));
-    wire::LogBatchIterator batches(records);
-    for (;;) {
-      CO_ASSIGN_OR_RETURN(const auto batch, batches.Next());
-      if (!batch) break;
-      CO_RETURN_NOT_OK(keys_->Replay(*batch));
-      opened_replay_bytes_ += batch->bytes().size();
-    }
+    auto fold = [payload, replayer, from]() -> Result<kv::Replayed> {
+      ASSIGN_OR_RAISE(const std::string records, payload->Flatten());
+      return replayer->Fold(records, from);
+    };
+    CO_ASSIGN_OR_RETURN(const kv::Replayed part,
+                        co_await options_.server->read_pool->Run(*options_.loop, std::move(fold)));
+    keys_->Apply(part);
+    opened_replay_bytes_ += part.log_bytes;
     Account();
-    // Here the shard waits for a move without being held up; in the middle of a read it would be.
-    const size_t bytes_max = options_.server->write_back_bytes_max;
-    if (keys_->write_back_bytes() >= bytes_max / 2) co_await MoveKeys(self);
+    CO_RETURN_NOT_OK(co_await KeepReplayBounded());
   }
   co_return Status::OK();
+}
+
+io::Task<Status> Replica::KeepReplayBounded() {
+  auto self = shared_from_this();
+  const size_t bytes_max = options_.server->write_back_bytes_max;
+  if (keys_->write_back_bytes() < bytes_max / 2) co_return Status::OK();
+  while (keys_->flushing())  // Begun by somebody else.
+    co_await io::Sleep(*options_.loop, std::chrono::milliseconds(1));
+  const bool moved = co_await MoveKeys(self);
+  if (moved || keys_->write_back_bytes() < bytes_max) co_return Status::OK();
+  co_return Error(ErrorCode::kKvStorage,
+                  "keys cannot be moved to their store size_bytes=", keys_->write_back_bytes(), " ",
+                  id());
 }
 
 io::Task<bool> Replica::MoveKeys(std::shared_ptr<Replica> self) {

@@ -1,6 +1,9 @@
 #include <arrow/record_batch.h>
 
+#include <numeric>
+
 #include "base/bytes.h"
+#include "base/check.h"
 #include "types/row.h"
 #include "types/row_writer_internal.h"
 #include "types/table_options.h"
@@ -82,13 +85,21 @@ Result<KeyEncoder> KeyEncoder::Make(KeyFormat format, std::vector<DataTypePtr> c
 
 Status KeyEncoder::Encode(const arrow::RecordBatch& batch, std::span<const int> columns,
                           std::vector<std::string>* out) const {
+  std::vector<int64_t> rows(static_cast<size_t>(batch.num_rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  out->reserve(out->size() + rows.size());
+  return EncodeEach(batch, columns, rows, [out](std::string_view key) { out->emplace_back(key); });
+}
+
+Status KeyEncoder::EncodeEach(const arrow::RecordBatch& batch, std::span<const int> columns,
+                              std::span<const int64_t> rows, const TakeBytes& take) const {
   ASSIGN_OR_RAISE(const auto views, ViewColumns(columns_, batch, columns));
   // Only binary rows have a place for NULL.
   const bool null_allowed = null_allowed_ && format_ == KeyFormat::kPaimon;
   RowWriter writer(format_ == KeyFormat::kPaimon ? RowLayout::kBinary : RowLayout::kCompacted);
-  out->reserve(out->size() + static_cast<size_t>(batch.num_rows()));
   std::string key;
-  for (int64_t row = 0; row < batch.num_rows(); ++row) {
+  for (const int64_t row : rows) {
+    CHECK(row >= 0 && row < batch.num_rows());
     const auto null =
         std::ranges::find_if(views, [row](const ColumnView& view) { return view.IsNull(row); });
     if (null != views.end() && !null_allowed) {
@@ -108,7 +119,7 @@ Status KeyEncoder::Encode(const arrow::RecordBatch& batch, std::span<const int> 
         for (const ColumnView& view : views) writer.AppendCompactedValue(view, row, &key);
         break;
     }
-    out->push_back(key);
+    take(key);
   }
   return writer.status();
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <arrow/type_fwd.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,9 @@ struct ValueLayout;
 /// Types of columns, in order.
 std::vector<DataTypePtr> TypesOf(const std::vector<Column>& columns);
 
+/// Takes encoded bytes, which live only until it returns.
+using TakeBytes = std::function<void(std::string_view)>;
+
 /// Rows in one of Fluss's binary layouts, for columns of given types.
 ///
 /// Format: COMPACTED and INDEXED rows. Source: CompactedRowWriter, IndexedRowWriter
@@ -30,6 +34,9 @@ class RowCodec {
   /// Arrow type.
   Status Encode(const arrow::RecordBatch& batch, int64_t from, int64_t count,
                 std::vector<std::string>* out) const;
+  /// Encode the rows at `rows` of such a batch and hand each to `take`, which is to copy it.
+  Status EncodeEach(const arrow::RecordBatch& batch, std::span<const int64_t> rows,
+                    const TakeBytes& take) const;
 
   /// Decode rows into one batch with one Arrow column per codec column.
   /// Errors: kCorruptRecord when a row ends early, names the column.
@@ -70,6 +77,9 @@ class KeyEncoder {
   /// `columns` are positions in `batch`.
   Status Encode(const arrow::RecordBatch& batch, std::span<const int> columns,
                 std::vector<std::string>* out) const;
+  /// The keys of the rows at `rows` alone, each handed to `take`, which is to copy it.
+  Status EncodeEach(const arrow::RecordBatch& batch, std::span<const int> columns,
+                    std::span<const int64_t> rows, const TakeBytes& take) const;
 
  private:
   KeyFormat format_;

@@ -49,6 +49,20 @@ Status RowCodec::Encode(const arrow::RecordBatch& batch, int64_t from, int64_t c
   return writer.status();
 }
 
+Status RowCodec::EncodeEach(const arrow::RecordBatch& batch, std::span<const int64_t> rows,
+                            const TakeBytes& take) const {
+  ASSIGN_OR_RAISE(const auto views, ViewColumns(columns_, batch));
+  RowWriter writer(LayoutOfFormat(format_));
+  std::string row;
+  for (const int64_t i : rows) {
+    CHECK(i >= 0 && i < batch.num_rows());
+    row.clear();
+    writer.AppendRow(views, i, &row);
+    take(row);
+  }
+  return writer.status();
+}
+
 Result<std::shared_ptr<arrow::RecordBatch>> RowCodec::Decode(
     std::span<const std::string_view> rows) const {
   const auto count = static_cast<int64_t>(rows.size());
