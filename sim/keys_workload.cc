@@ -331,7 +331,8 @@ Status KeysWorkload::Check(Machine& machine, Stop stop) {
 
 Status KeysWorkload::CloseAndOpen() {
   machine_.world.RunUntilIdle();
-  RETURN_NOT_OK(io::SyncWait(loop_, Replica::Close(replica_, /*clean=*/true)));
+  RETURN_NOT_OK(
+      io::SyncWait(loop_, Replica::Close(replica_, {.save_log = true, .move_keys = true})));
   LetGo();
   RETURN_NOT_OK(Open(machine_));
   Probe("keys.clean-close");

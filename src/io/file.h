@@ -81,6 +81,9 @@ class FileSystem {
   virtual Status SyncPath(const std::string& path) = 0;
   /// Make created, renamed and removed names of a folder durable.
   virtual Status SyncFolder(const std::string& path) = 0;
+  /// Make durable all that was written so far to the file system below `path`, files and names: one
+  /// wait where thousands of files would wait one by one, but also for what others wrote there.
+  virtual Status SyncAll(const std::string& path) = 0;
   /// Entries of a folder in name order.
   virtual Result<std::vector<Entry>> List(const std::string& folder) = 0;
   virtual Result<Entry> Stat(const std::string& path) = 0;

@@ -129,7 +129,7 @@ Status Log::RemoveSegments(size_t first, size_t last) {
     const int64_t base_offset = segments_[first]->base_offset();
     RETURN_NOT_OK(segments_[first]->Remove(file_system_));
     std::erase(loaded_, base_offset);
-    std::erase(dirty_, base_offset);
+    UnmarkDirty(base_offset);
     segments_.erase(segments_.begin() + at);
   }
   return Status::OK();

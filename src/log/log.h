@@ -71,6 +71,9 @@ class Log {
   enum class FlushKind {
     kData,        ///< Records survive a power loss.
     kCheckpoint,  ///< And recovery starts here: indexes and writer states are saved too.
+    /// A checkpoint of a log that has not changed since a FileSystem::SyncAll. It waits for
+    /// nothing: only after another SyncAll it counts. Nothing but the end of the log may follow.
+    kBetweenSyncs,
   };
   /// What a flush has to sync, taken at one moment of the log.
   class PendingFlush {
@@ -91,6 +94,7 @@ class Log {
     int64_t offset_ = 0;
     int64_t newest_segment_ = 0;
     uint64_t truncations_ = 0;
+    uint64_t marks_ = 0;
     uint64_t written_bytes_ = 0;
   };
 
@@ -210,6 +214,7 @@ class Log {
   Log(io::FileSystem& file_system, io::Clock& clock, std::string folder, LogOptions options);
 
   Status Usable() const;
+  bool NeverUsed() const;
   /// Decide, without changing anything, what each batch becomes.
   Result<Plan> PlanAppend(std::string_view batches, bool leader) const;
   Status Append(const Plan& plan);
@@ -227,6 +232,7 @@ class Log {
   Status RestartAt(int64_t offset);
   Status FinishCut(int64_t offset);
   void MarkDirty(int64_t base_offset);
+  void UnmarkDirty(int64_t base_offset);
   Result<BatchScan::Batch> BatchAt(int64_t offset);
   Result<int64_t> LargestTimestampOf(size_t index);
   Status ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_bytes,
@@ -248,7 +254,13 @@ class Log {
       segments_;  // By base offset, without gaps, never empty; the last grows.
   std::vector<int64_t>
       loaded_;  // Base offsets of closed segments with indexes in memory, longest unused first.
-  std::vector<int64_t> dirty_;  // Base offsets of segments written since the last checkpoint flush.
+  // Segments written since the last checkpoint flush, longest untouched first.
+  struct Dirty {
+    int64_t base_offset;
+    uint64_t mark;  // When it was last written to, as a count.
+  };
+  std::vector<Dirty> dirty_;
+  uint64_t marks_ = 0;
   std::vector<int64_t> snapshots_;  // Offsets of the writer snapshot files, ascending.
   bool names_durable_ = false;      // Those of the files in the folder; a kill leaves it open.
   bool path_durable_ = false;       // The names that lead to it; never false again.

@@ -14,7 +14,12 @@
 namespace sluice::log {
 
 void Log::MarkDirty(int64_t base_offset) {
-  if (std::ranges::find(dirty_, base_offset) == dirty_.end()) dirty_.push_back(base_offset);
+  UnmarkDirty(base_offset);
+  dirty_.push_back({base_offset, ++marks_});
+}
+
+void Log::UnmarkDirty(int64_t base_offset) {
+  std::erase_if(dirty_, [&](const Dirty& dirty) { return dirty.base_offset == base_offset; });
 }
 
 Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
@@ -27,9 +32,13 @@ Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
   flush.truncations_ = truncations_;
   flush.written_bytes_ = written_bytes_;
   flush.folder_ = folder_;
-  flush.names_ = !names_durable_;
-  flush.path_ = !path_durable_;
-  for (const int64_t base_offset : dirty_) {
+  flush.marks_ = marks_;
+  const bool synced = kind == FlushKind::kBetweenSyncs;
+  flush.names_ = !names_durable_ && !synced;
+  flush.path_ = !path_durable_ && !synced;
+  if (synced && NeverUsed()) return flush;
+  for (const auto& [base_offset, mark] : dirty_) {
+    if (synced) break;
     const Segment& segment = *segments_[SegmentIndexOf(base_offset)];
     ASSIGN_OR_RAISE(auto log_file, segment.LogFile());
     flush.files_.push_back(std::move(log_file));
@@ -39,7 +48,7 @@ Result<Log::PendingFlush> Log::BeginFlush(FlushKind kind) {
     ASSIGN_OR_RAISE(auto time_file, segment.TimeIndexFile());
     flush.files_.push_back(std::move(time_file));
   }
-  if (kind == FlushKind::kCheckpoint && (snapshots_.empty() || snapshots_.back() != end_offset_)) {
+  if (kind != FlushKind::kData && (snapshots_.empty() || snapshots_.back() != end_offset_)) {
     flush.snapshot_path_ = SegmentPath(folder_, end_offset_, kWriterSnapshotSuffix);
     flush.snapshot_ = writers_->ToJson();
   }
@@ -52,8 +61,14 @@ Status Log::PendingFlush::Run() const {
   if (path_) RETURN_NOT_OK(file_system_->SyncPath(folder_));
   CRASH_POINT("log.before-writer-snapshot");
   // The snapshot says that all below it is durable, and the way to it; so it comes last.
-  return snapshot_path_.empty() ? Status::OK()
-                                : file_system_->ReplaceFile(snapshot_path_, snapshot_);
+  if (snapshot_path_.empty()) return Status::OK();
+  if (kind_ != FlushKind::kBetweenSyncs)
+    return file_system_->ReplaceFile(snapshot_path_, snapshot_);
+  // Half of one is no JSON: recovery takes the one before, which is kept.
+  ASSIGN_OR_RAISE(const auto file,
+                  file_system_->Open(snapshot_path_, io::FileSystem::Mode::kCreate));
+  RETURN_NOT_OK(file->Truncate(0));
+  return file->Append(snapshot_);
 }
 
 Status Log::FinishFlush(const PendingFlush& flush, const Status& ran) {
@@ -69,10 +84,10 @@ Status Log::FinishFlush(const PendingFlush& flush, const Status& ran) {
   if (flush.kind_ == FlushKind::kData) return Status::OK();
   recovery_point_ = std::max(recovery_point_, flush.offset_);
   saved_bytes_ = std::max(saved_bytes_, flush.written_bytes_);
-  std::erase_if(dirty_,
-                [&](int64_t base) { return EndOfSegment(SegmentIndexOf(base)) <= flush.offset_; });
+  // One that was written to since, if only sealed, stays.
+  std::erase_if(dirty_, [&](const Dirty& dirty) { return dirty.mark <= flush.marks_; });
   if (!flush.snapshot_path_.empty()) snapshots_.push_back(flush.offset_);
-  return RemoveSnapshots(0, flush.offset_);
+  return flush.kind_ == FlushKind::kCheckpoint ? RemoveSnapshots(0, flush.offset_) : Status::OK();
 }
 
 Status Log::Flush(FlushKind kind) {
@@ -80,12 +95,13 @@ Status Log::Flush(FlushKind kind) {
   return FinishFlush(flush, flush.Run());
 }
 
+bool Log::NeverUsed() const { return end_offset_ == 0 && truncations_ == 0; }
+
 bool Log::IsSaved() const {
   // Of thousands of buckets most are idle, and a checkpoint costs several syncs.
-  const bool never_used = end_offset_ == 0 && truncations_ == 0;
   const bool checkpointed = dirty_.empty() && recovery_point_ == end_offset_ &&
                             !snapshots_.empty() && snapshots_.back() == end_offset_;
-  return !broken_ && path_durable_ && (never_used || checkpointed);
+  return !broken_ && path_durable_ && (NeverUsed() || checkpointed);
 }
 
 Status Log::Close() { return IsSaved() ? Status::OK() : Flush(FlushKind::kCheckpoint); }
@@ -174,9 +190,10 @@ Status Log::TruncateTo(int64_t offset) {
     ASSIGN_OR_RAISE(const WriterStates writers, WritersAt(cut));
     RETURN_NOT_OK(WriteSnapshot(cut, writers));
   }
-  RETURN_NOT_OK(state_->BeginCut(cut));
+  // What failed may be saved all the same: appended to, the log would be cut at its next opening.
+  Status done = state_->BeginCut(cut);
   ++truncations_;
-  const Status done = FinishCut(cut);
+  if (done.ok()) done = FinishCut(cut);
   broken_ = !done.ok();
   return done;
 }

@@ -50,7 +50,7 @@ Result<Log::PendingDeletion> Log::BeginDeletion(const Retention& policy, Miss* m
   const auto kept = segments_.begin() + static_cast<ptrdiff_t>(count);
   for (auto segment = segments_.begin(); segment != kept; ++segment) {
     std::erase(loaded_, (*segment)->base_offset());
-    std::erase(dirty_, (*segment)->base_offset());
+    UnmarkDirty((*segment)->base_offset());
     deletion.segments_.push_back(std::move(*segment));
   }
   segments_.erase(segments_.begin(), kept);

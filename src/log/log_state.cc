@@ -46,9 +46,13 @@ Status LogState::Save() const {
   return files_->ReplaceFile(path_, document.dump());
 }
 
+// Of a change that was not saved nothing stays here, else the next one would save it too. The file
+// may have it all the same.
 Status LogState::BeginCut(int64_t offset) {
   cutting_at_ = offset;
-  return Save();
+  const Status saved = Save();
+  if (!saved.ok()) cutting_at_.reset();
+  return saved;
 }
 
 Status LogState::EndCut() {
@@ -59,7 +63,9 @@ Status LogState::EndCut() {
 Status LogState::AddEpoch(int32_t epoch, int64_t start_offset) {
   const std::lock_guard lock(*mutex_);
   epochs_.push_back({epoch, start_offset});
-  return Save();
+  const Status saved = Save();
+  if (!saved.ok()) epochs_.pop_back();
+  return saved;
 }
 
 Status LogState::TruncateEpochs(int64_t offset) {
@@ -70,8 +76,10 @@ Status LogState::TruncateEpochs(int64_t offset) {
 
 Status LogState::SetStart(int64_t start_offset) {
   const std::lock_guard lock(*mutex_);
-  start_offset_ = start_offset;
-  return Save();
+  const int64_t before = std::exchange(start_offset_, start_offset);
+  const Status saved = Save();
+  if (!saved.ok()) start_offset_ = before;
+  return saved;
 }
 
 Status LogState::BeginRestart(int64_t start_offset) {

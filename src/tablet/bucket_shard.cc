@@ -140,16 +140,18 @@ io::Task<Status> BucketShard::StopReplica(Stop stop) {
   }
   replicas_.erase(found);
   in_order_.erase(stop.id);
-  CO_RETURN_NOT_OK(co_await CloseReplica(replica, /*clean=*/!stop.remove));
+  const Replica::Closing closing{.save_log = !stop.remove, .move_keys = !stop.remove};
+  CO_RETURN_NOT_OK(co_await CloseReplica(replica, closing));
   if (!stop.remove) co_return Status::OK();
   co_return co_await RemoveFiles(replica->folders());
 }
 
-io::Task<Status> BucketShard::CloseReplica(std::shared_ptr<Replica> replica, bool clean) {
+io::Task<Status> BucketShard::CloseReplica(std::shared_ptr<Replica> replica,
+                                           Replica::Closing closing) {
   // A scan reads the keys, so it goes first; a call under way ends soon.
   while (!scanners_.CloseBucket(replica->id()))
     co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
-  Status closed = co_await Replica::Close(replica, clean);
+  Status closed = co_await Replica::Close(replica, closing);
   for (const auto& segment : replica->log().Segments()) {
     for (const auto suffix : {log::kLogSuffix, log::kIndexSuffix, log::kTimeIndexSuffix}) {
       log_files_.Drop(log::SegmentPath(replica->folders().log, segment.base_offset, suffix));
@@ -192,12 +194,31 @@ bool BucketShard::LanesAreFree() const {
   return std::ranges::none_of(lanes_, [](const Turns& lane) { return lane.taken; });
 }
 
-io::Task<Status> BucketShard::CloseAll() {
+size_t BucketShard::UnsavedLogs() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      replicas_, [](const auto& entry) { return !entry.second->log().IsSaved(); }));
+}
+
+// What is to be closed: the buckets with most to move first, and no others move.
+BucketShard::Left BucketShard::TakeAll(bool between_syncs) {
+  std::vector<std::shared_ptr<Replica>> replicas = Replicas();
+  replicas_.clear();
+  in_order_.clear();
+  const auto to_replay = [](const auto& replica) { return replica->unsaved().replay_bytes; };
+  std::ranges::sort(replicas, std::greater(), to_replay);
+  Left left;
+  for (const auto& replica : replicas) {
+    const bool moves = left.size() < kMovesAtStop || to_replay(replica) == 0;
+    left.push_back(
+        {replica, {.save_log = true, .move_keys = moves, .between_syncs = between_syncs}});
+  }
+  return left;
+}
+
+io::Task<Status> BucketShard::CloseAll(bool between_syncs) {
   while (!LanesAreFree()) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
   saver_.Stop();
-  auto left = std::make_shared<Left>();
-  for (auto& [id, replica] : std::exchange(replicas_, {})) left->push_back(replica);
-  in_order_.clear();
+  auto left = std::make_shared<Left>(TakeAll(between_syncs));
   const Gather<Status> gather(*loop_, kLanes);
   for (size_t lane = 0; lane < kLanes; ++lane) io::Spawn(CloseLane(this, left, gather, lane));
   const auto closed = co_await gather.Take();
@@ -211,9 +232,9 @@ io::Task<void> BucketShard::CloseLane(BucketShard* shard, std::shared_ptr<Left> 
                                       Gather<Status> closed, size_t lane) {
   Status first;
   while (!left->empty()) {
-    const std::shared_ptr<Replica> replica = left->front();
+    const auto [replica, closing] = left->front();
     left->pop_front();
-    const Status status = co_await shard->CloseReplica(replica, /*clean=*/true);
+    const Status status = co_await shard->CloseReplica(replica, closing);
     if (!status.ok())
       LogError("bucket did not close cleanly {} {}", replica->id().ToString(), status.ToString());
     if (first.ok()) first = status;

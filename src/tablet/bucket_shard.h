@@ -49,8 +49,13 @@ class BucketShard {
   io::Task<Status> Take(News news);
   /// Close the replica; fine when there is none.
   io::Task<Status> StopReplica(Stop stop);
-  /// Close everything. Errors: the first one, after all were closed.
-  io::Task<Status> CloseAll();
+  /// Close everything: logs whole, and of the keys the kMovesAtStop buckets with most to replay;
+  /// the next start replays the rest, of which there is little each. `between_syncs`: see
+  /// Replica::Closing. Errors: the first one, after all were closed.
+  io::Task<Status> CloseAll(bool between_syncs);
+  static constexpr size_t kMovesAtStop = 16;
+  /// Logs that are not checkpoints as they are.
+  size_t UnsavedLogs() const;
 
   /// Errors: kUnknownTableOrBucket.
   Result<std::shared_ptr<Replica>> Find(const types::BucketId& id) const;
@@ -76,10 +81,15 @@ class BucketShard {
 
   io::Task<Status> TakeInTurn(News news);
   io::Task<Result<std::shared_ptr<Replica>>> OpenReplica(News news);
-  io::Task<Status> CloseReplica(std::shared_ptr<Replica> replica, bool clean);
+  io::Task<Status> CloseReplica(std::shared_ptr<Replica> replica, Replica::Closing closing);
   io::Task<Status> RemoveFiles(BucketFolders folders);
   io::Task<Status> RemoveLeftovers(types::BucketId id);
-  using Left = std::deque<std::shared_ptr<Replica>>;
+  struct ToClose {
+    std::shared_ptr<Replica> replica;
+    Replica::Closing closing;
+  };
+  using Left = std::deque<ToClose>;
+  Left TakeAll(bool between_syncs);
   static io::Task<void> CloseLane(BucketShard* shard, std::shared_ptr<Left> left,
                                   Gather<Status> closed, size_t lane);
 

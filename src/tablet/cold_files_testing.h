@@ -52,6 +52,10 @@ class ColdFiles : public io::FileSystem {
     Note("sync folder", path);
     return real_.SyncFolder(path);
   }
+  Status SyncAll(const std::string& path) override {
+    Note("sync all", path);
+    return real_.SyncAll(path);
+  }
   Result<std::vector<Entry>> List(const std::string& folder) override {
     Note("list", folder);
     return real_.List(folder);

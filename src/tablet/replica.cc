@@ -268,8 +268,8 @@ io::Task<Result<size_t>> Replica::DeleteExpired(std::shared_ptr<Replica> self) {
   co_return count;
 }
 
-io::Task<Result<bool>> Replica::SaveLog(std::shared_ptr<Replica> self) {
-  CO_ASSIGN_OR_RETURN(auto flush, self->log_->BeginFlush(log::Log::FlushKind::kCheckpoint));
+io::Task<Result<bool>> Replica::SaveLog(std::shared_ptr<Replica> self, log::Log::FlushKind kind) {
+  CO_ASSIGN_OR_RETURN(auto flush, self->log_->BeginFlush(kind));
   auto pending = std::make_shared<log::Log::PendingFlush>(std::move(flush));
   auto began = std::make_shared<bool>(false);
   auto run = [pending, began] {
@@ -289,14 +289,14 @@ io::Task<bool> Replica::Checkpoint(std::shared_ptr<Replica> self) {
   if (self->log_->recovery_point() == self->log_->end_offset() && self->log_->unsaved_bytes() == 0)
     co_return true;
   self->checkpointing_ = true;
-  const Result<bool> saved = co_await SaveLog(self);
+  const Result<bool> saved = co_await SaveLog(self, log::Log::FlushKind::kCheckpoint);
   self->checkpointing_ = false;
   LogIfError(saved.status(), "checkpoint of " + self->id().ToString());
   self->Account();
   co_return saved.ok() && *saved;
 }
 
-io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
+io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, Closing closing) {
   self->role_ = Role::kClosed;
   self->FailPuts(self->CheckLeader());
   self->WakeFetches();
@@ -305,10 +305,12 @@ io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, bool clean) {
   }
   while (self->checkpointing_ || self->retaining_ || self->warming_ || self->reads_ > 0)
     co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
-  Status closed = co_await CloseKeys(self, clean);
-  Result<bool> saved = !clean || self->log_->IsSaved();
+  Status closed = co_await CloseKeys(self, closing.move_keys);
+  const auto kind =
+      closing.between_syncs ? log::Log::FlushKind::kBetweenSyncs : log::Log::FlushKind::kCheckpoint;
+  Result<bool> saved = !closing.save_log || self->log_->IsSaved();
   while (saved.ok() && !*saved) {
-    saved = co_await SaveLog(self);
+    saved = co_await SaveLog(self, kind);
     if (saved.ok() && !*saved)
       co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
   }

@@ -144,8 +144,15 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// Wake every fetch, as when the server stops.
   void WakeFetches();
 
-  /// Stop for good. A clean close brings everything to the device; else only memory is let go.
-  static io::Task<Status> Close(std::shared_ptr<Replica> self, bool clean);
+  /// How a bucket stops.
+  struct Closing {
+    bool save_log = false;   ///< Make it a checkpoint; else only memory is let go.
+    bool move_keys = false;  ///< To the store; else the next start replays them.
+    /// A FileSystem::SyncAll came after the last append, and another will follow.
+    bool between_syncs = false;
+  };
+  /// Stop for good.
+  static io::Task<Status> Close(std::shared_ptr<Replica> self, Closing closing);
 
   const types::BucketId& id() const { return options_.id; }
   const BucketFolders& folders() const { return options_.folders; }
@@ -178,7 +185,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// Let the keys go, after what runs on them; `clean` = move all of them to the store first.
   static io::Task<Status> CloseKeys(std::shared_ptr<Replica> self, bool clean);
   /// Checkpoint flush of the log; false when the pool has no room.
-  static io::Task<Result<bool>> SaveLog(std::shared_ptr<Replica> self);
+  static io::Task<Result<bool>> SaveLog(std::shared_ptr<Replica> self, log::Log::FlushKind kind);
   log::Log::Retention RetentionNow() const;
   /// How many segments went.
   static io::Task<Result<size_t>> DeleteExpired(std::shared_ptr<Replica> self);

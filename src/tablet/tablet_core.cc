@@ -1,5 +1,7 @@
 #include "tablet/tablet_core.h"
 
+#include <numeric>
+
 #include "base/check.h"
 #include "base/log.h"
 
@@ -7,6 +9,7 @@ namespace sluice::tablet {
 namespace {
 
 constexpr char kLockFile[] = ".lock";
+constexpr size_t kLogsSyncedAlone = 32;  // When the server stops.
 
 }  // namespace
 
@@ -193,7 +196,11 @@ io::Task<Status> TabletCore::Stop(io::Loop& loop) {
   }
   co_await gate_.CloseAndWait(loop);
   const Status written = co_await WriteOffsets(loop);
-  CO_RETURN_NOT_OK(co_await CloseShards(loop));
+  // Each of a few logs is synced by itself; with many the device would take minutes.
+  const bool between_syncs = co_await UnsavedLogs(loop) > kLogsSyncedAlone;
+  if (between_syncs) CO_RETURN_NOT_OK(co_await SyncAll(loop));
+  CO_RETURN_NOT_OK(co_await CloseShards(loop, between_syncs));
+  if (between_syncs) CO_RETURN_NOT_OK(co_await SyncAll(loop));
   CO_RETURN_NOT_OK(written);
   auto mark = [self = shared_from_this()] {
     return log::WriteCleanShutdown(*self->options_.files, self->options_.data_dir);
@@ -203,13 +210,29 @@ io::Task<Status> TabletCore::Stop(io::Loop& loop) {
   co_return marked;
 }
 
-io::Task<Status> TabletCore::CloseShards(io::Loop& loop) {
+io::Task<size_t> TabletCore::UnsavedLogs(io::Loop& loop) {
+  Gather<size_t> gather(loop, shards_.size());
+  for (size_t i = 0; i < shards_.size(); ++i)
+    PostTo(i, [gather, i](BucketShard& shard) { gather.Set(i, shard.UnsavedLogs()); });
+  const auto counts = co_await gather.Take();
+  co_return std::accumulate(counts.begin(), counts.end(), size_t{0});
+}
+
+io::Task<Status> TabletCore::SyncAll(io::Loop& loop) {
+  auto sync = [self = shared_from_this()] {
+    return self->options_.files->SyncAll(self->options_.data_dir);
+  };
+  co_return co_await options_.sync_pool->Run(loop, std::move(sync));
+}
+
+io::Task<Status> TabletCore::CloseShards(io::Loop& loop, bool between_syncs) {
   Gather<Status> gather(loop, shards_.size());
   for (size_t i = 0; i < shards_.size(); ++i) {
-    PostTo(i, [gather, i](BucketShard& shard) {
-      io::Spawn([](BucketShard* owner, Gather<Status> to, size_t slot) -> io::Task<void> {
-        to.Set(slot, co_await owner->CloseAll());
-      }(&shard, gather, i));
+    PostTo(i, [gather, i, between_syncs](BucketShard& shard) {
+      io::Spawn(
+          [](BucketShard* owner, bool between, Gather<Status> to, size_t slot) -> io::Task<void> {
+            to.Set(slot, co_await owner->CloseAll(between));
+          }(&shard, between_syncs, gather, i));
     });
   }
   const auto closed = co_await gather.Take();

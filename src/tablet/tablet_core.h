@@ -78,7 +78,9 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   static io::Task<void> WriteCheckpointFile(std::shared_ptr<TabletCore> core, io::Loop& loop);
   io::Task<Status> WriteOffsets(io::Loop& loop);
   Status WriteFile(const log::Checkpoint& recovery_points);
-  io::Task<Status> CloseShards(io::Loop& loop);
+  io::Task<Status> CloseShards(io::Loop& loop, bool between_syncs);
+  io::Task<size_t> UnsavedLogs(io::Loop& loop);
+  io::Task<Status> SyncAll(io::Loop& loop);
 
   const TabletOptions options_;
   TableContexts tables_;

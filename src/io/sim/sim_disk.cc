@@ -135,6 +135,13 @@ void SimDisk::SyncNames(uint64_t folder) {
   journal_ = std::move(rest);
 }
 
+void SimDisk::SyncAll() {
+  for (auto& [number, node] : nodes_) {
+    node.content.Sync();
+    if (node.is_folder) SyncNames(number);
+  }
+}
+
 void SimDisk::LosePower(Random& random) {
   std::set<uint64_t> stopped;  // Folders whose later changes are lost.
   for (const SimNameChange& change : journal_) {

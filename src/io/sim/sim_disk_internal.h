@@ -66,6 +66,7 @@ class SimDisk {
   /// Make the name changes that touch `folder` durable, with those before them that touch the same
   /// folders.
   void SyncNames(uint64_t folder);
+  void SyncAll();
   void LosePower(Random& random);
 
  private:

@@ -388,6 +388,13 @@ Status SimFileSystem::SyncFolder(const std::string& path) {
   return Status::OK();
 }
 
+Status SimFileSystem::SyncAll(const std::string& path) {
+  RETURN_NOT_OK(state_->Begin("sync all", path));
+  const std::lock_guard lock(state_->mutex);
+  state_->disk.SyncAll();
+  return Status::OK();
+}
+
 Result<std::vector<FileSystem::Entry>> SimFileSystem::List(const std::string& folder) {
   const std::lock_guard lock(state_->mutex);
   if (state_->stopped) return SimError("list", folder, "machine has stopped");
