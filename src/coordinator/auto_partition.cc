@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::string_view kUnits[] = {"YEAR", "QUARTER", "MONTH", "DAY", "HOUR"};
 constexpr std::string_view kFormats[] = {"yyyy", "yyyyQ", "yyyyMM", "yyyyMMdd", "yyyyMMddHH"};
-constexpr int64_t kPrecreate = 2;
-constexpr int64_t kRetention = 7;
 constexpr int64_t kHourMs = 3600 * 1000;
 constexpr int kYearMax = 9999;
 
@@ -64,38 +62,31 @@ std::string Format(std::string_view format, const Local& at) {
   return text;
 }
 
-int64_t Number(const types::TableDescriptor& descriptor, const std::string& key, int64_t fallback) {
-  const std::string text = descriptor.Property(key);
-  return text.empty() ? fallback : types::ParseInteger(text).ValueOr(fallback);
-}
-
 }  // namespace
 
 Result<AutoPartition> AutoPartition::Of(const types::TableDescriptor& descriptor) {
   CHECK(descriptor.partitioned());
   AutoPartition out;
-  out.enabled_ = types::ParseBoolean(descriptor.Property("table.auto-partition.enabled", "false"))
-                     .ValueOr(false);
+  const types::AutoPartitionOptions options = types::AutoPartitionOf(descriptor);
+  out.enabled_ = options.enabled;
   const auto& keys = descriptor.partition_keys;
-  const auto key = std::ranges::find(keys, descriptor.Property("table.auto-partition.key"));
+  const auto key = std::ranges::find(keys, options.key);
   if (key != keys.end()) out.key_index_ = key - keys.begin();
-  const std::string unit =
-      types::UpperCase(descriptor.Property("table.auto-partition.time-unit", "DAY"));
-  const auto found = std::ranges::find(kUnits, unit);
+  const auto found = std::ranges::find(kUnits, options.time_unit);
   CHECK(found != std::end(kUnits));  // The option's choices.
   out.unit_ = static_cast<Unit>(found - std::begin(kUnits));
-  out.format_ = descriptor.Property("table.auto-partition.time-format");
+  out.format_ = options.time_format;
   out.has_format_ = !out.format_.empty();
   if (!out.has_format_) out.format_ = kFormats[static_cast<size_t>(out.unit_)];
-  const std::string zone = descriptor.Property("table.auto-partition.time-zone");
-  const auto zone_found = zone.empty() ? io::TimeZone::OfMachine() : io::TimeZone::Find(zone);
+  const auto zone_found =
+      options.time_zone.empty() ? io::TimeZone::OfMachine() : io::TimeZone::Find(options.time_zone);
   if (!zone_found.ok()) {
     return Error(ErrorCode::kInvalidConfig, "invalid table option table.auto-partition.time-zone: ",
                  zone_found.status().message());
   }
   out.zone_ = *zone_found;
-  out.precreate_ = Number(descriptor, "table.auto-partition.num-precreate", kPrecreate);
-  out.retention_ = Number(descriptor, "table.auto-partition.num-retention", kRetention);
+  out.precreate_ = options.precreate;
+  out.retention_ = options.retention;
   if (out.has_format_) RETURN_NOT_OK(out.CheckFormat());
   const types::Schema& schema = descriptor.schema;
   if (out.enabled_)

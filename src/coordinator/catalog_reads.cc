@@ -4,6 +4,7 @@
 
 #include "coordinator/message_parts_internal.h"
 #include "wire/proto/cluster.pb.h"
+#include "wire/proto/common.pb.h"
 #include "wire/proto/lake.pb.h"
 #include "wire/proto/partition.pb.h"
 
@@ -32,7 +33,12 @@ bool IsSecret(std::string_view key) {
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  return std::ranges::any_of(kParts, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+  return std::ranges::any_of(
+      kParts, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
+
+types::TablePath PathOf(const wire::PbTablePath& path) {
+  return {path.database_name(), path.table_name()};
 }
 
 Result<wire::GetLakeSnapshotResponse> ReadLakeSnapshot(

@@ -9,12 +9,15 @@ class GetLakeSnapshotRequest;
 class GetLakeSnapshotResponse;
 class ListPartitionInfosRequest;
 class ListPartitionInfosResponse;
+class PbTablePath;
 }  // namespace sluice::wire
 
 namespace sluice::coordinator {
 
 // Reads that need a snapshot of the catalog and nothing else, so any server may answer them on any
 // thread.
+
+types::TablePath PathOf(const wire::PbTablePath& path);
 
 /// Errors: kTableNotExist; kLakeSnapshotNotExist; kUnknownServer when an id and `readable` are both
 /// given.

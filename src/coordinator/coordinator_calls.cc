@@ -140,12 +140,6 @@ io::Task<Reply> DropPartition(CoordinatorCore& core, std::string body) {
   co_return Done(status);
 }
 
-io::Task<Reply> ListPartitionInfos(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request,
-                      wire::ParseMessage<wire::ListPartitionInfosRequest>(body));
-  co_return ReplyWith(ListPartitions(*core.options.catalog->state(), request));
-}
-
 io::Task<Reply> LakeTieringHeartbeat(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request,
                       wire::ParseMessage<wire::LakeTieringHeartbeatRequest>(body));
@@ -165,27 +159,12 @@ io::Task<Reply> CommitLakeTableSnapshot(CoordinatorCore& core, std::string body)
   co_return ReplyWith(response);
 }
 
-io::Task<Reply> GetLakeSnapshot(CoordinatorCore& core, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::GetLakeSnapshotRequest>(body));
-  co_return ReplyWith(ReadLakeSnapshot(*core.options.catalog->state(), request));
-}
-
-io::Task<Reply> DescribeClusterConfigs(CoordinatorCore& core, std::string) {
-  co_return ReplyWith(
-      Result<wire::DescribeClusterConfigsResponse>(DescribeConfigs(core.options.settings)));
-}
-
 io::Task<Reply> AlterClusterConfigs(CoordinatorCore&, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request,
                       wire::ParseMessage<wire::AlterClusterConfigsRequest>(body));
   if (request.alter_configs().empty()) co_return io::Payload();
   co_return Error(ErrorCode::kConfig, "setting cannot be changed while the server runs key=",
                   request.alter_configs(0).config_key());
-}
-
-io::Task<Reply> GetClusterHealth(CoordinatorCore& core, std::string) {
-  co_return ReplyWith(
-      Result<wire::GetClusterHealthResponse>(ClusterHealth(*core.options.catalog->state())));
 }
 
 io::Task<Reply> RegisterProducerOffsets(CoordinatorCore& core, std::string body) {
@@ -270,6 +249,7 @@ io::Task<Reply> Unsupported(CoordinatorCore&, std::string) {
   co_return Error(ErrorCode::kUnsupportedVersion, "the call is not supported by this server");
 }
 
+// What both servers offer, any of them answers from the catalog: server's MetadataService does.
 const std::map<ApiKey, CallHandler>& Handlers() {
   static const std::map<ApiKey, CallHandler> handlers = {
       {ApiKey::kCreateDatabase, CreateDatabase},
@@ -280,14 +260,10 @@ const std::map<ApiKey, CallHandler>& Handlers() {
       {ApiKey::kAlterTable, AlterTable},
       {ApiKey::kCreatePartition, CreatePartition},
       {ApiKey::kDropPartition, DropPartition},
-      {ApiKey::kListPartitionInfos, ListPartitionInfos},
       {ApiKey::kLakeTieringHeartbeat, LakeTieringHeartbeat},
       {ApiKey::kPrepareLakeTableSnapshot, PrepareLakeTableSnapshot},
       {ApiKey::kCommitLakeTableSnapshot, CommitLakeTableSnapshot},
-      {ApiKey::kGetLakeSnapshot, GetLakeSnapshot},
-      {ApiKey::kDescribeClusterConfigs, DescribeClusterConfigs},
       {ApiKey::kAlterClusterConfigs, AlterClusterConfigs},
-      {ApiKey::kGetClusterHealth, GetClusterHealth},
       {ApiKey::kRegisterProducerOffsets, RegisterProducerOffsets},
       {ApiKey::kGetProducerOffsets, GetProducerOffsets},
       {ApiKey::kDeleteProducerOffsets, DeleteProducerOffsets},
@@ -297,7 +273,6 @@ const std::map<ApiKey, CallHandler>& Handlers() {
       {ApiKey::kListKvSnapshots, ListKvSnapshots},
       {ApiKey::kListRemoteLogManifests, ListRemoteLogManifests},
       {ApiKey::kCreateAcls, Acls},
-      {ApiKey::kListAcls, Acls},
       {ApiKey::kDropAcls, Acls},
       {ApiKey::kAddServerTag, ServerTag},
       {ApiKey::kRemoveServerTag, ServerTag},

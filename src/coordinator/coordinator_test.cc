@@ -1,5 +1,6 @@
 #include "coordinator/coordinator.h"
 
+#include "coordinator/catalog_reads.h"
 #include "coordinator/coordinator_testing.h"
 #include "meta/lake_offsets.h"
 #include "wire/proto/acl.pb.h"
@@ -210,6 +211,8 @@ TEST_F(CoordinatorTest, AltersOptions) {
   EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.replication.factor", "1"));
   EXPECT_CODE(ErrorCode::kInvalidAlterTable, h_.SetOption(kPath, "table.colour", "red"));
   EXPECT_CODE(ErrorCode::kInvalidConfig, h_.SetOption(kPath, "table.log.ttl", "soon"));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, h_.SetOption(kPath, "table.log.ttl", "-1 s"));
+  EXPECT_OK(h_.SetOption(kPath, "table.log.ttl", "0 s"));
   auto append = Harness::Alter(kPath);
   auto* config = append.add_config_changes();
   config->set_config_key("owner");
@@ -276,14 +279,12 @@ TEST_F(CoordinatorTest, PartitionsByHand) {
   wire::ListPartitionInfosRequest list;
   Harness::SetPath(kPath, list.mutable_table_path());
   ASSERT_OK(h_.CreatePartition(kPath, {{"name", "b"}}));
-  ASSERT_OK_AND_ASSIGN(
-      auto all, h_.Call<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, list));
+  ASSERT_OK_AND_ASSIGN(auto all, ListPartitions(*h_.state(), list));
   ASSERT_EQ(all.partitions_info_size(), 2);
   EXPECT_EQ(all.partitions_info(0).partition_spec().partition_key_values(0).value(), "a");
   EXPECT_EQ(all.partitions_info(0).bucket_count(), 1);
   Harness::SetSpec({{"name", "b"}}, list.mutable_partial_partition_spec());
-  ASSERT_OK_AND_ASSIGN(
-      auto one, h_.Call<wire::ListPartitionInfosResponse>(ApiKey::kListPartitionInfos, list));
+  ASSERT_OK_AND_ASSIGN(auto one, ListPartitions(*h_.state(), list));
   EXPECT_EQ(one.partitions_info_size(), 1);
 
   ASSERT_OK(h_.DropPartition(kPath, {{"name", "a"}}));
@@ -407,9 +408,7 @@ TEST(CoordinatorConfigTest, ShowsTheConfigurationWithoutSecrets) {
   Harness h;
   h.settings.configuration = {{"datalake.format", "paimon"}, {"s3.secret.key", "hush"}};
   h.Start();
-  ASSERT_OK_AND_ASSIGN(auto configs,
-                       h.Call<wire::DescribeClusterConfigsResponse>(
-                           ApiKey::kDescribeClusterConfigs, wire::DescribeClusterConfigsRequest()));
+  const auto configs = DescribeConfigs(h.settings);
   ASSERT_EQ(configs.configs_size(), 2);
   EXPECT_EQ(configs.configs(0).config_value(), "paimon");
   EXPECT_EQ(configs.configs(1).config_value(), "******");
@@ -423,9 +422,7 @@ TEST_F(CoordinatorTest, CountsReplicasForTheClustersHealth) {
   auto descriptor = LogTable();
   descriptor.bucket_count = 4;
   ASSERT_OK(h_.CreateTable(kPath, descriptor));
-  ASSERT_OK_AND_ASSIGN(auto health,
-                       h_.Call<wire::GetClusterHealthResponse>(ApiKey::kGetClusterHealth,
-                                                               wire::GetClusterHealthRequest()));
+  const auto health = ClusterHealth(*h_.state());
   EXPECT_EQ(health.num_replicas(), 4);
   EXPECT_EQ(health.active_leader_replicas(), 4);
   EXPECT_EQ(health.status(), 0);
@@ -434,7 +431,6 @@ TEST_F(CoordinatorTest, CountsReplicasForTheClustersHealth) {
 TEST_F(CoordinatorTest, NoCallOfItsScopeIsMetWithSilence) {
   const std::map<ApiKey, ErrorCode> without_effect = {
       {ApiKey::kCreateAcls, ErrorCode::kSecurityDisabled},
-      {ApiKey::kListAcls, ErrorCode::kSecurityDisabled},
       {ApiKey::kDropAcls, ErrorCode::kSecurityDisabled},
       {ApiKey::kRebalance, ErrorCode::kRebalanceFailure},
       {ApiKey::kCancelRebalance, ErrorCode::kNoRebalanceInProgress},

@@ -1,3 +1,4 @@
+#include "coordinator/catalog_reads.h"
 #include "coordinator/coordinator_testing.h"
 #include "meta/lake_offsets.h"
 
@@ -102,7 +103,7 @@ class LakeTieringTest : public testing::Test {
     Harness::SetPath(kTiered, request.mutable_table_path());
     if (id.has_value()) request.set_snapshot_id(*id);
     if (readable) request.set_readable(true);
-    return h_.Call<wire::GetLakeSnapshotResponse>(ApiKey::kGetLakeSnapshot, request);
+    return ReadLakeSnapshot(*h_.state(), request);
   }
   static std::map<int32_t, int64_t> OffsetsOf(const wire::GetLakeSnapshotResponse& response) {
     std::map<int32_t, int64_t> offsets;

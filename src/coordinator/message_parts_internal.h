@@ -5,10 +5,6 @@
 
 namespace sluice::coordinator {
 
-inline types::TablePath PathOf(const wire::PbTablePath& path) {
-  return {path.database_name(), path.table_name()};
-}
-
 inline PartitionSpec SpecOf(const wire::PbPartitionSpec& spec) {
   PartitionSpec pairs;
   for (const wire::PbKeyValue& pair : spec.partition_key_values())

@@ -1,3 +1,4 @@
+#include "coordinator/catalog_reads.h"
 #include "coordinator/coordinator_testing.h"
 #include "coordinator/partition_rules.h"
 
@@ -51,8 +52,7 @@ class PartitionListingTest : public testing::Test {
     wire::ListPartitionInfosRequest list;
     Harness::SetPath(path, list.mutable_table_path());
     if (!spec.empty()) Harness::SetSpec(spec, list.mutable_partial_partition_spec());
-    ASSIGN_OR_RAISE(const auto reply, h_.Call<wire::ListPartitionInfosResponse>(
-                                          wire::ApiKey::kListPartitionInfos, list));
+    ASSIGN_OR_RAISE(const auto reply, ListPartitions(*h_.state(), list));
     std::vector<std::string> names;
     for (const auto& info : reply.partitions_info()) {
       std::string name;

@@ -65,9 +65,13 @@ Status CheckTableOption(const TableOption& option, const std::string& value) {
     case Kind::kInteger:
       read = types::ParseInteger(value).status();
       break;
-    case Kind::kDuration:
-      read = types::ParseDurationMs(value).status();
+    case Kind::kDuration: {
+      const auto duration_ms = types::ParseDurationMs(value);
+      read = duration_ms.status();
+      if (duration_ms.ok() && *duration_ms < 0)
+        read = Error(ErrorCode::kInvalidConfig, "negative duration value=", value);
       break;
+    }
     case Kind::kChoice:
       if (std::ranges::find(option.choices, types::UpperCase(value)) == option.choices.end()) {
         std::string known;

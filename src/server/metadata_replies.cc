@@ -65,10 +65,6 @@ Status NoPartition(const types::TablePath& path, std::string_view name) {
 
 }  // namespace
 
-types::TablePath PathOf(const wire::PbTablePath& path) {
-  return {path.database_name(), path.table_name()};
-}
-
 std::string TableJson(const meta::TableState& table,
                       const std::map<std::string, std::string>& additions) {
   if (additions.empty() || !table.lake_enabled()) return table.info.descriptor.ToJson();

@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "coordinator/catalog_reads.h"
 #include "meta/catalog_state.h"
 #include "server/addresses.h"
 #include "wire/proto/metadata.pb.h"
@@ -10,7 +11,7 @@
 
 namespace sluice::server {
 
-types::TablePath PathOf(const wire::PbTablePath& path);
+using coordinator::PathOf;
 
 /// Descriptor of a table as replies carry it: as stored, and for a lake-enabled table the cluster's
 /// catalog properties.

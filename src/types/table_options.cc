@@ -85,4 +85,16 @@ int64_t KvFormatVersion(const TableDescriptor& table) {
   return IntegerOption(table, "table.kv.format-version", 1);
 }
 
+AutoPartitionOptions AutoPartitionOf(const TableDescriptor& table) {
+  return {
+      .enabled = BooleanOption(table, "table.auto-partition.enabled", false),
+      .key = table.Property("table.auto-partition.key"),
+      .time_unit = UpperCase(table.Property("table.auto-partition.time-unit", "DAY")),
+      .time_format = table.Property("table.auto-partition.time-format"),
+      .time_zone = table.Property("table.auto-partition.time-zone"),
+      .precreate = IntegerOption(table, "table.auto-partition.num-precreate", 2),
+      .retention = IntegerOption(table, "table.auto-partition.num-retention", 7),
+  };
+}
+
 }  // namespace sluice::types

@@ -36,4 +36,16 @@ Result<RowFormat> KvFormatOf(const TableDescriptor& table);
 /// `table.kv.format-version`.
 int64_t KvFormatVersion(const TableDescriptor& table);
 
+/// `table.auto-partition.*`. What a text means is for who makes partitions to say.
+struct AutoPartitionOptions {
+  bool enabled = false;
+  std::string key;          ///< Column; empty = the first partition column.
+  std::string time_unit;    ///< In upper case.
+  std::string time_format;  ///< Empty = the unit's own.
+  std::string time_zone;    ///< Empty = the machine's.
+  int64_t precreate = 0;
+  int64_t retention = 0;  ///< Negative = all are kept.
+};
+AutoPartitionOptions AutoPartitionOf(const TableDescriptor& table);
+
 }  // namespace sluice::types

@@ -162,6 +162,7 @@ class TablesTest extends ServerTest {
       "KEYED, table.changelog.image, wal, NONE",
       "KEYED, table.delete.behavior, disable, NONE",
       "KEYED, table.log.ttl, 0s, NONE",
+      "LOG, table.log.ttl, -1s, INVALID_CONFIG_EXCEPTION",
   })
   void optionsOfCreate(String kind, String key, String value, Errors expected) throws Exception {
     TableDescriptor descriptor = describe(kind.equals("LOG") ? LOG : KEYED).distributedBy(1).property(key, value).build();
@@ -174,7 +175,6 @@ class TablesTest extends ServerTest {
   @ParameterizedTest
   @CsvSource({
       "table.replication.factor, 0, INVALID_CONFIG_EXCEPTION, INVALID_REPLICATION_FACTOR",
-      "table.log.ttl, -1s, NONE, INVALID_CONFIG_EXCEPTION",
   })
   void optionsOfCreateThatDiffer(String key, String value, Errors ours, Errors theirs) {
     TablePath path = path("differs_" + Math.abs(key.hashCode()));
