@@ -282,6 +282,14 @@ def test_setting_out_of_range_is_told(make_server, key, value):
     assert f"key={key}" in output and f"value={value}" in output and "min=" in output, output
 
 
+@pytest.mark.parametrize("key, value", [("data.dir", ""), ("internal.listener.name", "NOBODYS")])
+def test_setting_that_stands_for_nothing_is_told(make_server, key, value):
+    server = make_server()
+    server.settings[key] = value
+    output = refused(server)
+    assert f"key={key}" in output and value in output, output
+
+
 @pytest.mark.parametrize("which", ["coordinator", "tablet", "http"])
 def test_port_in_use(make_server, which):
     server = make_server()

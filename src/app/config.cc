@@ -255,6 +255,11 @@ Status Config::SetValue(const std::string& key, const std::string& value) {
     values_.erase(key);  // As if it was not set: there is no empty number.
     return Status::OK();
   }
+  if (value.empty() && known != nullptr && known->use != ConfigKey::Use::kIgnored &&
+      !known->default_value.empty()) {
+    return Error(ErrorCode::kInvalidConfig, "value is empty key=", key,
+                 " default=", known->default_value);
+  }
   if (known != nullptr && !value.empty()) {
     Status fits = CheckValue(known->type, value);
     if (fits.ok()) fits = CheckRange(*known, value);

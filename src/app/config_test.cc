@@ -104,6 +104,21 @@ TEST(ConfigTest, AnEmptyNumberIsAsIfNotSet) {
   EXPECT_TRUE(config.IsSet("http.files"));  // No folder, rather than the one beside the program.
 }
 
+TEST(ConfigTest, AnEmptyTextIsNotItsDefault) {
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (key.type != ConfigKey::Type::kString || key.use == ConfigKey::Use::kIgnored) continue;
+    SCOPED_TRACE(key.name);
+    const Status set = Config().Set(std::string(key.name) + "=");
+    if (key.default_value.empty()) {
+      EXPECT_OK(set);
+    } else {
+      EXPECT_CODE(ErrorCode::kInvalidConfig, set);
+      EXPECT_THAT(set.message(), testing::HasSubstr(key.name));
+    }
+  }
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Config().LoadFile("server.yaml", "data.dir:\n"));
+}
+
 TEST(ConfigTest, FoldersAreNamedWhole) {
   Config config;
   ASSERT_OK(config.LoadFile("server.yaml",

@@ -343,8 +343,7 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Config& config
     LogInfo("configuration key has no effect here key={}", key);
   std::unique_ptr<ServerProcess> process(new ServerProcess(std::make_unique<Parts>(config)));
   Parts& parts = *process->parts_;
-  RETURN_NOT_OK(ListenersOf(config, "coordinator"));
-  RETURN_NOT_OK(ListenersOf(config, "tablet-server"));
+  RETURN_NOT_OK(CheckListeners(config));
   LogInfo("memory shares {}", parts.memory.ToString());
   RETURN_NOT_OK(parts.OpenData());
   RETURN_NOT_OK(parts.OpenLake());

@@ -51,6 +51,20 @@ Result<Listeners> ListenersOf(const Config& config, const std::string& role) {
   return listeners;
 }
 
+Status CheckListeners(const Config& config) {
+  const std::string& internal = config.String("internal.listener.name");
+  bool is_bound = internal.empty();
+  for (const char* role : {"coordinator", "tablet-server"}) {
+    ASSIGN_OR_RAISE(const Listeners listeners, ListenersOf(config, role));
+    for (const server::Endpoint& endpoint : listeners.bind)
+      is_bound = is_bound || endpoint.listener == internal;
+  }
+  if (is_bound) return Status::OK();
+  return Error(
+      ErrorCode::kInvalidConfig,
+      "internal listener is bound by neither role key=internal.listener.name value=", internal);
+}
+
 std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners,
                                            const std::vector<server::Endpoint>& bound,
                                            const std::string& machine_address) {

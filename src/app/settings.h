@@ -28,6 +28,9 @@ struct Listeners {
   std::vector<server::Endpoint> advertised;  ///< Those that differ from what is bound.
 };
 Result<Listeners> ListenersOf(const Config& config, const std::string& role);
+/// Whether the listeners of both roles are good, and one of them is the internal one where a name
+/// for it is set. Errors: kInvalidConfig.
+Status CheckListeners(const Config& config);
 /// What clients are told: `bound`, with real ports, where nothing else is advertised. A listener
 /// bound to all addresses is told as `machine_address`, an advertised port 0 as the bound one.
 std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners,

@@ -38,5 +38,14 @@ TEST(SettingsTest, OnlyBoundListenersAreAdvertised) {
   EXPECT_CODE(ErrorCode::kInvalidConfig, ListenersOf(config, "coordinator").status());
 }
 
+TEST(SettingsTest, TheInternalListenerIsBoundByOneRole) {
+  Config config;
+  ASSERT_OK(config.Set("internal.listener.name=INTERNAL"));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, CheckListeners(config));
+  EXPECT_THAT(CheckListeners(config).message(), testing::HasSubstr("INTERNAL"));
+  ASSERT_OK(config.Set("tablet-server.bind.listeners=CLIENT://localhost:1,INTERNAL://localhost:2"));
+  EXPECT_OK(CheckListeners(config));
+}
+
 }  // namespace
 }  // namespace sluice::app
