@@ -18,7 +18,6 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 from sql_over_http import SqlError, rows_of  # noqa: E402, F401
 READY_S = 120
 STOP_S = 180  # Sanitizers look for leaks at the end.
-REST_LOOKS = 4
 
 
 def binary():
@@ -196,28 +195,6 @@ class Server:
     def sql(self, text):
         """Rows of one statement, values as the endpoint writes them."""
         return rows_of(f"http://127.0.0.1:{self.http_port}", text)
-
-    def _tiering_threads(self):
-        """{thread: how often it has rested}, None while one of them runs."""
-        switches = {}
-        for task in os.listdir(f"/proc/{self.process.pid}/task"):
-            with open(f"/proc/{self.process.pid}/task/{task}/status") as f:
-                status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
-            if status["Name"].startswith(("lake-", "tier-bucket", "tier-round")):
-                if not status["State"].startswith("S"):
-                    return None
-                switches[task] = status["voluntary_ctxt_switches"]
-        return switches
-
-    def wait_until_tiering_rests(self, timeout_s=120):
-        """Wait until no thread of tiering and upkeep does anything, nor did over several looks."""
-        deadline = time.monotonic() + timeout_s
-        looks = []
-        while len(looks) < REST_LOOKS or any(look is None or look != looks[-1] for look in looks):
-            assert time.monotonic() < deadline, "tiering does not rest"
-            time.sleep(0.3)
-            looks = [*looks, self._tiering_threads()][-REST_LOOKS:]
-        assert looks[-1], "no thread of tiering is known by its name"
 
     def wait_for_lake(self, client, path, ends, timeout_s=240):
         """Wait until the lake holds every bucket up to `ends`; returns the snapshot id."""

@@ -1,4 +1,6 @@
 """Reads of the lake alone through SQL: types as the table has them, snapshots by hint."""
+import os
+
 import pytest
 
 from cluster import SqlError
@@ -34,3 +36,23 @@ def test_hints_choose_a_snapshot(server, tiered):
             server.sql(f"SELECT id FROM t /*+ OPTIONS({option}) */")
     with pytest.raises(SqlError, match="option is not supported, key=scan.tag-name"):
         server.sql("SELECT id FROM t /*+ OPTIONS('scan.tag-name' = 'x') */")
+
+
+def test_reads_of_a_lake_write_nothing_but_one_pin(make_server):
+    server = make_server().start()
+    client = server.client()
+    server.sql("CREATE TABLE t (id INT) WITH ('bucket.num' = '1', 'table.datalake.enabled' = 'true', "
+               "'table.datalake.freshness' = '1s')")
+    server.sql("INSERT INTO t VALUES (1)")
+    server.wait_for_lake(client, "fluss.t", {0: 1})
+    client.close()
+    folder = f"{server.warehouse}/fluss.db/t"
+    pins, sessions = set(), set()
+    for _ in range(20):
+        assert server.sql("SELECT COUNT(*), (SELECT COUNT(*) FROM t$lake) FROM t") == [[1, 1]]
+        pins |= {(name, os.stat(f"{folder}/consumer/{name}").st_mtime_ns) for name in os.listdir(f"{folder}/consumer")}
+        sessions |= set(os.listdir(f"{folder}/.sluice"))
+    assert 1 <= len(pins) <= 2, pins  # A slow machine may take longer than a pin is kept without a look.
+    assert len(sessions) <= 4, sessions  # Of the pin, and of tiering's last works.
+    server.stop()
+    assert os.listdir(f"{folder}/consumer") == []

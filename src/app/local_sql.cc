@@ -173,6 +173,8 @@ Status LocalSql::Run(const std::string& sql, const OnEvent& on_event) {
   state.SetRunning(true);
   Status status = state.RunTo(sql, on_event);
   state.SetRunning(false);
+  // Nobody knows when the next statement comes: its lake must not wait for it.
+  if (state.lake != nullptr) state.lake->Trim(std::chrono::seconds(0));
   return status;
 }
 

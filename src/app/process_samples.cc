@@ -9,6 +9,7 @@
 #include "io/loop.h"
 #include "server/byte_budget.h"
 #include "server/listener.h"
+#include "sql/fluss_catalog.h"
 #include "tablet/tablet_service.h"
 #include "tiering/tiering_service.h"
 
@@ -74,6 +75,16 @@ void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* sample
           "Most bytes of such keys: at half of it they move, at all of it puts wait.",
           parts.memory.write_back_bytes);
   }
+  gauge("sluice_sql_rows_used_bytes", "Rows that queries hold outside of the engine.",
+        parts.queries.memory->used_bytes());
+  gauge("sluice_sql_rows_bytes", "Most bytes of such rows: beyond it queries are refused.",
+        parts.queries.memory->bytes_max());
+  samples->push_back(
+      {"sluice_sql_reads_planned_anew_total",
+       "Reads of tables whose point was gone before they ended, and that began anew.",
+       Kind::kCounter,
+       {},
+       static_cast<double>(*parts.queries.planned_anew)});
   gauge("sluice_loop_longest_pause_seconds",
         "Longest callback on a shard's loop since the last look.",
         static_cast<double>(parts.shard_threads.TakeLongestPause().count()) / 1e6);

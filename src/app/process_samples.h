@@ -16,6 +16,9 @@ class TabletService;
 namespace sluice::tiering {
 class TieringService;
 }
+namespace sluice::sql {
+struct FlussCatalogOptions;
+}
 
 namespace sluice::app {
 
@@ -31,6 +34,7 @@ struct SampledParts {
   std::vector<const server::FrameListener*> listeners;
   const tablet::TabletService* tablet = nullptr;
   const tiering::TieringService* tiering = nullptr;
+  const sql::FlussCatalogOptions& queries;
 };
 
 /// Add their figures. Threads: any.

@@ -91,6 +91,7 @@ struct ServerProcess::Parts {
   std::unique_ptr<tiering::TieringService> tiering;
   std::unique_ptr<sql::Engine> engine;
   std::unique_ptr<CatalogViews> views;
+  sql::FlussCatalogOptions tables_options;  // Of all sessions.
   std::unique_ptr<HttpPart> http;
   bool tablet_started = false, coordinator_started = false;
 };
@@ -272,14 +273,16 @@ Status ServerProcess::Parts::StartHttp() {
   engine = std::make_unique<sql::Engine>(sql::EngineOptions{
       .threads = static_cast<int>(config.IsSet("sql.threads") ? config.Int("sql.threads")
                                                               : std::max(1, MachineCores() - 1)),
-      .memory_bytes_max = memory.sql_bytes,
+      .memory_bytes_max = memory.sql_bytes - memory.sql_bytes / 4,
       .temp_folder = io::JoinPath(folders.data, "sql-spill")});
   views = std::make_unique<CatalogViews>(*catalog, *coordinator, local_thread->at(0));
-  sql::FlussCatalogOptions tables_options{
-      .cluster = local_cluster, .loops = {}, .lake = lake.get(), .views = views.get()};
+  tables_options.cluster = local_cluster;
+  tables_options.lake = lake.get();
+  tables_options.views = views.get();
+  tables_options.memory = std::make_shared<sql::RowMemory>(memory.sql_bytes / 4);
   for (size_t i = 0; i < local_thread->size(); ++i)
     tables_options.loops.push_back(&local_thread->at(i));
-  const auto make_tables = [tables_options] {
+  const auto make_tables = [this] {
     return std::make_shared<sql::FlussTableCatalog>(tables_options);
   };
   http = std::make_unique<HttpPart>(HttpPart::Options{
@@ -304,7 +307,8 @@ void ServerProcess::Parts::Collect(std::vector<MetricSample>* samples) {
                      .shard_threads = *shard_threads,
                      .listeners = {},
                      .tablet = tablet.get(),
-                     .tiering = tiering.get()};
+                     .tiering = tiering.get(),
+                     .queries = tables_options};
   for (const Role* role : {&tablet_role, &coordinator_role}) {
     for (const auto& listener : role->listeners) parts.listeners.push_back(listener.get());
   }
@@ -329,6 +333,7 @@ Status ServerProcess::Parts::Stop() {
   Status stopped = Status::OK();
   if (std::exchange(tablet_started, false)) stopped = io::SyncWait(loop, tablet->Stop(loop));
   tiering.reset();
+  tables_options.cluster.reset();
   local_cluster.reset();
   // The loops last of what runs: nothing is posted to them any more, and what they still hold may
   // use the parts.

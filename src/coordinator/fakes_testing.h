@@ -116,6 +116,7 @@ class FakeLake : public lake::LakeCatalog {
     if (found == tables.end() || !found->second.partitions.contains(values)) return Status::OK();
     return Error(ErrorCode::kLakeTableAlreadyExist, "lake partition has rows path=", path);
   }
+  void Trim(std::chrono::nanoseconds) override {}
   Result<std::unique_ptr<lake::LakeTable>> OpenTable(const types::TablePath&) override {
     return Status::NotImplemented("the fake lake has no files");
   }

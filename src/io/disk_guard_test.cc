@@ -26,7 +26,9 @@ class FakeDisk {
     }
     Status Remove(const std::string& path) override { return real_.Remove(path); }
     Status RemoveTree(const std::string& path) override { return real_.RemoveTree(path); }
-    Status MakeFolders(const std::string& path) override { return real_.MakeFolders(path); }
+    Status MakeFoldersBelow(const std::string& top, const std::string& path) override {
+      return real_.MakeFoldersBelow(top, path);
+    }
     Status SyncPath(const std::string& path) override { return real_.SyncPath(path); }
     Status SyncFolder(const std::string& path) override { return real_.SyncFolder(path); }
     Status SyncAll(const std::string& path) override { return real_.SyncAll(path); }

@@ -74,7 +74,10 @@ class FileSystem {
   /// Remove a folder with all below it; fine when it is not there.
   virtual Status RemoveTree(const std::string& path) = 0;
   /// Make the folder and those above it, durably, also when they are there already: see SyncPath.
-  virtual Status MakeFolders(const std::string& path) = 0;
+  Status MakeFolders(const std::string& path) { return MakeFoldersBelow("", path); }
+  /// As MakeFolders, but `top`, which `path` is below or equal to, must be there: neither it nor a
+  /// folder above it is made, also when it goes away meanwhile. Errors: IsNotFound then.
+  virtual Status MakeFoldersBelow(const std::string& top, const std::string& path) = 0;
   /// Make durable the names that lead to a folder: a process that was killed may have made them and
   /// not synced them. Costs nothing for a path that is known to be durable. Folders above whose
   /// names nobody can sync (no permission, no such operation there) are passed over.

@@ -156,6 +156,18 @@ TEST_P(FileTest, AFolderIsNotAFile) {
   EXPECT_FALSE(files.MakeFolders(Path("a")).ok());
 }
 
+TEST_P(FileTest, MakesFoldersBelowOneThatIsThere) {
+  ASSERT_OK(files.MakeFolders(Path("top")));
+  ASSERT_OK(files.MakeFoldersBelow(Path("top"), Path("top/a/b")));
+  ASSERT_OK(files.MakeFoldersBelow(Path("top"), Path("top/a/b")));
+  ASSERT_OK(files.MakeFoldersBelow(Path("top"), Path("top")));
+  EXPECT_EQ(Names("top/a"), std::vector<std::string>{"b"});
+  ASSERT_OK(files.Rename(Path("top"), Path("away")));
+  EXPECT_TRUE(IsNotFound(files.MakeFoldersBelow(Path("top"), Path("top/a/c"))));
+  EXPECT_TRUE(IsNotFound(files.MakeFoldersBelow(Path("top"), Path("top"))));
+  EXPECT_EQ(Names(), std::vector<std::string>{"away"});
+}
+
 TEST_P(FileTest, ListsFoldersInNameOrder) {
   ASSERT_OK(Open("b")->Append("12345"));
   ASSERT_OK(files.MakeFolders(Path("c/d/e")));

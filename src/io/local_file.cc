@@ -291,14 +291,14 @@ class MachineFiles : public FileSystem {
     return Status::OK();
   }
 
-  Status MakeFolders(const std::string& path) override {
+  Status MakeFoldersBelow(const std::string& top, const std::string& path) override {
     struct stat info;
     if (::stat(path.c_str(), &info) == 0)
       return S_ISDIR(info.st_mode) ? SyncPath(path) : ErrnoStatus("make folder", path, ENOTDIR);
     if (errno != ENOENT) return ErrnoStatus("make folder", path, errno);
     const std::string above = FolderOf(path);
-    if (above == path) return ErrnoStatus("make folder", path, errno);
-    RETURN_NOT_OK(MakeFolders(above));
+    if (above == path || path.size() <= top.size()) return NotFound(path);
+    RETURN_NOT_OK(MakeFoldersBelow(top, above));
     durable_names_.Forget(path);
     if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
       return ErrnoStatus("make folder", path, errno);

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -79,8 +80,12 @@ class LakeCatalog {
   /// kLakeTableAlreadyExist naming the partition and the lake table's path.
   virtual Status CheckPartitionEmpty(const types::TablePath& path,
                                      const std::vector<std::string>& values) = 0;
-  /// Errors: kTableNotExist.
+  /// Cheap: what is known of a table's files is shared with those opened before. The table may
+  /// outlive the catalog. Errors: kTableNotExist.
   virtual Result<std::unique_ptr<LakeTable>> OpenTable(const types::TablePath& path) = 0;
+  /// Give up what was kept for tables that nobody uses any more: pins of snapshots, unused for so
+  /// long, and lists of files. To be called every few seconds, or after each use.
+  virtual void Trim(std::chrono::nanoseconds pins_unused = std::chrono::seconds(10)) = 0;
   virtual Result<std::vector<std::string>> ListDatabases() = 0;
   virtual Result<std::vector<std::string>> ListTables(const std::string& database) = 0;
   virtual const std::string& warehouse() const = 0;

@@ -249,8 +249,8 @@ class LakeTable {
   /// Newest snapshot at or before the time. Errors: kLakeSnapshotNotExist naming the time when all
   /// are younger.
   virtual Result<LakeSnapshot> SnapshotAtTime(int64_t time_ms) = 0;
-  /// Newest snapshot by this commit user, for recovery. Durable on return, also when the commit that
-  /// made it broke off: what is built on the answer cannot outlive it.
+  /// Newest snapshot by this commit user, for recovery. Durable on return, also when the commit
+  /// that made it broke off: what is built on the answer cannot outlive it.
   virtual Result<std::optional<LakeSnapshot>> NewestSnapshotOf(std::string_view user) = 0;
   /// All snapshots, oldest first.
   virtual Result<std::vector<LakeSnapshot>> Snapshots() = 0;
@@ -271,11 +271,14 @@ class LakeTable {
   /// Errors: kTableNotExist for another name.
   virtual Result<std::shared_ptr<arrow::RecordBatch>> SystemTable(std::string_view name) = 0;
 
-  // Pins: a consumer keeps a snapshot and those after it from being expired.
-  // One that its process left behind goes with the other orphans.
-  /// Returns the consumer's id. Errors: kLakeSnapshotNotExist.
-  virtual Result<std::string> Pin(int64_t snapshot_id) = 0;
-  virtual Status Unpin(const std::string& consumer) = 0;
+  // Pins keep a snapshot and those after it from being expired, by whomever.
+  /// Writes only when the readers of this table, in all its openings of one catalog, had no pin of
+  /// so old a snapshot, and every ten seconds: the written pin may so hold longer than any reader.
+  /// One that its process left behind goes with the other orphans. Errors: kLakeSnapshotNotExist;
+  /// kStorage when it cannot be written.
+  virtual Status Pin(int64_t snapshot_id) = 0;
+  /// Once for each Pin.
+  virtual void Unpin(int64_t snapshot_id) = 0;
 
   // Upkeep.
   /// Merge files as one COMPACT snapshot and return its id, or nullopt when nothing was worth it or

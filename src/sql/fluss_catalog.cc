@@ -253,6 +253,8 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref,
                        .loop = NextLoop(),
                        .interruption = interruption(),
                        .unpinned = *options_.unpinned,
+                       .memory = options_.memory,
+                       .planned_anew = options_.planned_anew,
                        .scans = scans};
   planner.open_lake = [this](const types::TablePath& path) { return OpenLake(path); };
   ASSIGN_OR_RAISE(auto read, planner.Plan(ref.path));

@@ -8,6 +8,7 @@
 #include "client/cluster.h"
 #include "io/loop.h"
 #include "lake/lake_catalog.h"
+#include "sql/row_memory.h"
 #include "sql/table_source.h"
 #include "sql/unpinned_tables.h"
 #include "sql/view_store.h"
@@ -22,7 +23,11 @@ struct FlussCatalogOptions {
   /// Why `lake` is null though the cluster has one. Tables that are in it are then not read at all.
   Status lake_status;
   ViewStore* views = nullptr;
-  /// Shared by the catalogs of all sessions.
+  // Shared by the catalogs of all sessions.
+  /// For rows outside of the engine.
+  std::shared_ptr<RowMemory> memory = std::make_shared<RowMemory>(int64_t{512} << 20);
+  /// How often a read had to be planned anew.
+  std::shared_ptr<std::atomic<int64_t>> planned_anew = std::make_shared<std::atomic<int64_t>>(0);
   std::shared_ptr<UnpinnedTables> unpinned = std::make_shared<UnpinnedTables>();
 };
 
@@ -64,6 +69,7 @@ class FlussTableCatalog : public TableCatalog {
                                           int scans) override;
   Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
                                               const SinkOptions& options) override;
+  void CountPlannedAnew() override { ++*options_.planned_anew; }
 
  private:
   io::Loop& NextLoop();

@@ -1,6 +1,7 @@
 #pragma once
 #include <arrow/type_fwd.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "client/admin.h"
 #include "client/log_scanner.h"
 #include "lake/lake_table.h"
+#include "sql/row_memory.h"
 #include "sql/table_source.h"
 #include "sql/union_read.h"
 #include "sql/unpinned_tables.h"
@@ -26,10 +28,10 @@ class LakePin {
   ~LakePin();
 
  private:
-  LakePin(std::shared_ptr<lake::LakeTable> table, std::string consumer)
-      : table_(std::move(table)), consumer_(std::move(consumer)) {}
+  LakePin(std::shared_ptr<lake::LakeTable> table, std::optional<int64_t> held)
+      : table_(std::move(table)), held_(held) {}
   std::shared_ptr<lake::LakeTable> table_;
-  std::string consumer_;  // Empty: not pinned.
+  std::optional<int64_t> held_;  // Nullopt: not pinned.
 };
 
 /// The error of a lake read: a missing file means that the snapshot expired, whoever removed it.
@@ -48,6 +50,7 @@ struct UnionRead {
   std::shared_ptr<lake::LakeTable> lake;                   // Null when no lake snapshot is read.
   std::optional<lake::LakePlan> lake_plan;
   std::shared_ptr<LakePin> pin;
+  std::shared_ptr<RowMemory> memory;
   std::shared_ptr<KeptKeys> kept;  // Null: every scan finds the point of the key stores by itself.
 
   types::BucketId IdOf(const UnionBucket& bucket) const;
@@ -61,7 +64,9 @@ struct UnionPlanner {
   io::Loop& loop;
   std::shared_ptr<Interruption> interruption;
   UnpinnedTables& unpinned;
-  int scans = 1;  ///< Of the read, by one statement.
+  std::shared_ptr<RowMemory> memory;
+  std::shared_ptr<std::atomic<int64_t>> planned_anew;  ///< Counts.
+  int scans = 1;                                       ///< Of the read, by one statement.
   std::function<Result<std::shared_ptr<lake::LakeTable>>(const types::TablePath&)> open_lake;
 
   /// A snapshot that is gone before its files are known is given up for a newer one, within a
@@ -113,6 +118,8 @@ class LogTail {
   /// Null rows at the end. Errors: those of the log, with table, bucket and offsets:
   /// kLogOffsetOutOfRange when it was cut; the interruption's.
   Result<Rows> Next();
+  const types::TablePath& path() const { return path_; }
+  const types::BucketId& bucket() const { return bucket_; }
 
  private:
   LogTail() = default;

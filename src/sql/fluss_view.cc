@@ -15,19 +15,19 @@ namespace sluice::sql {
 Result<std::unique_ptr<LakePin>> LakePin::Take(std::shared_ptr<lake::LakeTable> table,
                                                const types::TablePath& path, int64_t snapshot_id,
                                                UnpinnedTables& unpinned) {
-  auto consumer = table->Pin(snapshot_id);
-  if (!consumer.ok()) {
+  const Status pinned = table->Pin(snapshot_id);
+  if (!pinned.ok()) {
     RETURN_NOT_OK(table->SnapshotById(snapshot_id));
     if (unpinned.Add(path))
       LogWarn("lake table is read without a pin table={} cause={}", path.ToString(),
-              consumer.status().ToString());
-    consumer = std::string();
+              pinned.ToString());
   }
-  return std::unique_ptr<LakePin>(new LakePin(std::move(table), *std::move(consumer)));
+  const auto held = pinned.ok() ? std::optional(snapshot_id) : std::nullopt;
+  return std::unique_ptr<LakePin>(new LakePin(std::move(table), held));
 }
 
 LakePin::~LakePin() {
-  if (!consumer_.empty()) LogIfError(table_->Unpin(consumer_), "release of a lake snapshot");
+  if (held_) table_->Unpin(*held_);
 }
 
 Status LakeError(const lake::LakeTable& table, const Status& error) {
@@ -246,7 +246,7 @@ class UnionView : public TableView {
     KeyTail tail;
     if (part.reads_log()) {
       ASSIGN_OR_RAISE(const auto log, LogTail::Open(*read, part, with_key));
-      ASSIGN_OR_RAISE(tail, KeyTail::Read(*log, key_of));
+      ASSIGN_OR_RAISE(tail, KeyTail::Read(*log, key_of, *read->memory));
     }
     return std::make_unique<MergeReader>(std::move(base), std::move(tail), key_of, names);
   }

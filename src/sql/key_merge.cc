@@ -1,4 +1,5 @@
 #include <arrow/api.h>
+#include <arrow/util/byte_size.h>
 
 #include <algorithm>
 
@@ -31,17 +32,36 @@ Result<std::vector<std::string>> KeyOf::Encode(const arrow::RecordBatch& batch) 
   return keys;
 }
 
-Result<KeyTail> KeyTail::Read(LogTail& tail, const KeyOf& key_of, To to) {
-  KeyTail result;
+namespace {
+
+constexpr int64_t kKeyBytes = 112;  // Of an entry of the map beside the key's own.
+
+}  // namespace
+
+Result<KeyTail> KeyTail::Read(LogTail& tail, const KeyOf& key_of, RowMemory& memory, To to) {
+  KeyTail result(memory);
   while (true) {
     ASSIGN_OR_RAISE(LogTail::Rows rows, tail.Next());
     if (rows.rows == nullptr) return result;
-    RETURN_NOT_OK(result.Add(std::move(rows), key_of, to));
+    const Status added = result.Add(std::move(rows), key_of, to);
+    if (!added.ok())
+      return added.WithMessage(added.message(), ", table=", tail.path(), " ", tail.bucket());
   }
 }
 
 Status KeyTail::Add(LogTail::Rows rows, const KeyOf& key_of, To to) {
+  ASSIGN_OR_RAISE(const int64_t bytes, arrow::util::ReferencedBufferSize(*rows.rows));
   ASSIGN_OR_RAISE(std::vector<std::string> names, key_of.Encode(*rows.rows));
+  int64_t names_bytes = 0;
+  for (const std::string& name : names) {
+    if (!keys.contains(name)) names_bytes += static_cast<int64_t>(name.size()) + kKeyBytes;
+  }
+  if (!held.Grow(bytes + names_bytes)) {
+    return Error(ErrorCode::kStorageBackpressure,
+                 "rows that logs have and the lake lacks take more memory than queries may hold, "
+                 "bytes_max=",
+                 held.bytes_max());
+  }
   for (size_t i = 0; i < names.size(); ++i) {
     const auto change = rows.changes.empty() ? wire::ChangeType::kAppendOnly : rows.changes[i];
     const Place here{batches.size(), static_cast<int64_t>(i)};

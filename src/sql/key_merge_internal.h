@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sql/fluss_internal.h"
+#include "sql/row_memory.h"
 #include "types/row.h"
 
 namespace sluice::sql {
@@ -37,10 +38,15 @@ struct KeyTail {
   };
   std::map<std::string, Place> keys;
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
+  RowMemory::Part held;
 
-  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of, To to = To::kEnd);
+  KeyTail() = default;  ///< Of an empty part.
+  explicit KeyTail(RowMemory& memory) : held(memory) {}
+
+  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of, RowMemory& memory,
+                              To to = To::kEnd);
   /// Take the next rows of the part. Errors: kCorruptRecord for an update whose old row is needed
-  /// and not there.
+  /// and not there; kStorageBackpressure when all statements hold more than they may.
   Status Add(LogTail::Rows rows, const KeyOf& key_of, To to);
 
   /// Living rows, runs of neighbours as one slice.

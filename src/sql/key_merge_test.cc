@@ -36,7 +36,8 @@ class KeyMergeTest : public testing::Test {
   Result<std::map<int64_t, int64_t>> Merged(const Pairs& base, std::vector<LogTail::Rows> log,
                                             KeyTail::To to) const {
     ASSIGN_OR_RAISE(const KeyOf key_of, KeyOf::Make(schema_));
-    KeyTail tail;
+    RowMemory memory(1 << 20);
+    KeyTail tail(memory);
     for (LogTail::Rows& rows : log) RETURN_NOT_OK(tail.Add(std::move(rows), key_of, to));
     MergeReader reader(std::make_unique<BatchListReader>(
                            std::vector<std::shared_ptr<arrow::RecordBatch>>{Rows(base)}),
@@ -82,6 +83,31 @@ TEST_F(KeyMergeTest, TheLogLeadsBack) {
 TEST_F(KeyMergeTest, ALogWithoutOldRowsDoesNotLeadBack) {
   std::vector<LogTail::Rows> log{{Rows({{2, 22}}), {ChangeType::kUpdateAfter}}};
   EXPECT_CODE(ErrorCode::kCorruptRecord, Merged(after_, log, KeyTail::To::kBegin));
+}
+
+TEST_F(KeyMergeTest, ATailTakesItsShareOfMemoryAndGivesItBack) {
+  ASSERT_OK_AND_ASSIGN(const KeyOf key_of, KeyOf::Make(schema_));
+  Pairs pairs;
+  for (int64_t i = 0; i < 100; ++i) pairs.emplace_back(i, i);
+  RowMemory memory(100'000);
+  {
+    KeyTail tail(memory);
+    ASSERT_OK(tail.Add({Rows(pairs), {}}, key_of, KeyTail::To::kEnd));
+    const int64_t once = memory.used_bytes();
+    EXPECT_GE(once, 100 * (2 * 8 + 8));
+    // Known keys take nothing anew.
+    ASSERT_OK(tail.Add({Rows(pairs), {}}, key_of, KeyTail::To::kEnd));
+    EXPECT_EQ(memory.used_bytes(), once + 100 * 2 * 8);
+    KeyTail other(memory);
+    Status added;
+    for (int i = 0; i < 100 && added.ok(); ++i)
+      added = other.Add({Rows(pairs), {}}, key_of, KeyTail::To::kEnd);
+    EXPECT_CODE(ErrorCode::kStorageBackpressure, added);
+    EXPECT_THAT(added.message(), testing::HasSubstr("bytes_max=100000"));
+    const KeyTail moved = std::move(tail);
+    EXPECT_GT(memory.used_bytes(), once);
+  }
+  EXPECT_EQ(memory.used_bytes(), 0);
 }
 
 }  // namespace

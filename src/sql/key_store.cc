@@ -89,8 +89,8 @@ Result<std::unique_ptr<BatchReader>> OpenMerged(const UnionRead& read, const Uni
   KeyTail tail;
   if (between.reads_log()) {
     ASSIGN_OR_RAISE(const auto log, LogTail::Open(read, between, WithKey(names, key_of)));
-    ASSIGN_OR_RAISE(tail,
-                    KeyTail::Read(*log, key_of, back ? KeyTail::To::kBegin : KeyTail::To::kEnd));
+    ASSIGN_OR_RAISE(tail, KeyTail::Read(*log, key_of, *read.memory,
+                                        back ? KeyTail::To::kBegin : KeyTail::To::kEnd));
   }
   return std::make_unique<MergeReader>(std::move(keys), std::move(tail), key_of, std::move(names));
 }
@@ -127,12 +127,11 @@ Result<KeptKeys::Batches> KeptKeys::Rows(const types::TablePath& path, const Uni
     ASSIGN_OR_RAISE(auto batch, reader->Next());
     if (batch == nullptr) break;
     ASSIGN_OR_RAISE(const int64_t bytes, arrow::util::ReferencedBufferSize(*batch));
-    bytes_ += bytes;
-    if (bytes_ > kBytesMax) {
+    if (!held_.Grow(bytes)) {
       return Error(ErrorCode::kStorageBackpressure,
                    "table without old rows in its changelog is too large to be read more than once "
                    "by a statement, table=",
-                   path, " bytes_max=", kBytesMax);
+                   path, " bytes_max=", held_.bytes_max());
     }
     batches.push_back(std::move(batch));
   }

@@ -33,17 +33,20 @@ Result<std::unique_ptr<BatchReader>> OpenKeys(const std::shared_ptr<const UnionR
 /// Threads: any; who comes first reads the bucket, others wait.
 class KeptKeys {
  public:
-  static constexpr int64_t kBytesMax = int64_t{512} << 20;
   using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
   using Opener = std::function<Result<std::unique_ptr<BatchReader>>()>;
 
-  /// Errors: those of the reader; kInvalidConfig past kBytesMax in all buckets.
+  explicit KeptKeys(std::shared_ptr<RowMemory> memory)
+      : memory_(std::move(memory)), held_(*memory_) {}
+
+  /// Errors: those of the reader; kStorageBackpressure when all statements hold more than they may.
   Result<Batches> Rows(const types::TablePath& path, const UnionBucket& bucket, const Opener& open);
 
  private:
-  std::mutex mutex_;
+  const std::shared_ptr<RowMemory> memory_;
+  std::mutex mutex_;  // Guards what follows.
   std::map<UnionBucket, Batches> buckets_;
-  int64_t bytes_ = 0;
+  RowMemory::Part held_;
 };
 
 }  // namespace sluice::sql

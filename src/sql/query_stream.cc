@@ -134,6 +134,7 @@ Status QueryStream::StartOver(Status why) {
       return why.WithMessage(why.message(), ", and rows have been given out: run the query again");
     if (starts_ == kStartsMax)
       return why.WithMessage(why.message(), ", also when planned anew, plans=", starts_);
+    tables_.CountPlannedAnew();
     LogInfo("query is planned anew, what it reads is gone reason={}", why.message());
     GiveUp();
     ended_ = true;

@@ -197,6 +197,8 @@ class TableCatalog {
                                                   int scans) = 0;
   virtual Result<std::unique_ptr<TableSink>> OpenSink(const types::TablePath& path,
                                                       const SinkOptions& options) = 0;
+  /// Count a read that is planned anew, because what it was to read is gone.
+  virtual void CountPlannedAnew() {}
 
  private:
   const std::shared_ptr<Interruption> interruption_ = std::make_shared<Interruption>();

@@ -44,6 +44,7 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::Plan(const types::TablePa
       return why.WithMessage(why.message(), ", also when planned anew, table=", path,
                              " plans=", plans);
     }
+    ++*planned_anew;
     LogInfo("read is planned anew table={} reason={}", path.ToString(), read.status().message());
   }
 }
@@ -55,6 +56,7 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::PlanOnce(
   read->cluster = cluster;
   read->interruption = interruption;
   read->loop = &loop;
+  read->memory = memory;
   ASSIGN_OR_RAISE(read->table, interruption->Wait(loop, admin.GetTable(loop, path)));
   const types::TableDescriptor& table = read->table.descriptor;
   UnionFacts facts{.primary_key = table.has_primary_key()};
@@ -78,7 +80,7 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::PlanOnce(
   read->plan = PlanUnion(facts);
 
   if (scans > 1 && table.has_primary_key() && !KeepsOldRows(table))
-    read->kept = std::make_shared<KeptKeys>();
+    read->kept = std::make_shared<KeptKeys>(memory);
   RETURN_NOT_OK(FixStarts(read.get()));
   return read;
 }

@@ -40,9 +40,9 @@ class ColdFiles : public io::FileSystem {
     Note("remove tree", path);
     return real_.RemoveTree(path);
   }
-  Status MakeFolders(const std::string& path) override {
+  Status MakeFoldersBelow(const std::string& top, const std::string& path) override {
     Note("make folders", path);
-    return real_.MakeFolders(path);
+    return real_.MakeFoldersBelow(top, path);
   }
   Status SyncPath(const std::string& path) override {
     Note("sync path", path);

@@ -220,6 +220,7 @@ void TieringService::Engine::RunUpkeep(const client::TieringRound& handout) {
 }
 
 void TieringService::Engine::MeasureLags() {
+  options_.lake->Trim();
   if (clock_.Monotonic() >= discover_at_) Discover();
   for (const types::TableInfo& table : lake_tables_) {
     if (stopping_) return;

@@ -334,11 +334,15 @@ Status SimFileSystem::RemoveTree(const std::string& path) {
   return Remove(path);
 }
 
-Status SimFileSystem::MakeFolders(const std::string& path) {
+Status SimFileSystem::MakeFoldersBelow(const std::string& top, const std::string& path) {
   std::string at;
   for (const std::string& part : SplitPath(path)) {
     at += "/" + part;
-    RETURN_NOT_OK(MakeFolder(at));
+    if (at.size() <= top.size()) {
+      RETURN_NOT_OK(Stat(at));
+    } else {
+      RETURN_NOT_OK(MakeFolder(at));
+    }
     RETURN_NOT_OK(SyncName(at));
   }
   return Status::OK();

@@ -51,7 +51,7 @@ class SimFileSystem : public FileSystem {
   Result<bool> RenameIfAbsent(const std::string& from, const std::string& to) override;
   Status Remove(const std::string& path) override;
   Status RemoveTree(const std::string& path) override;
-  Status MakeFolders(const std::string& path) override;
+  Status MakeFoldersBelow(const std::string& top, const std::string& path) override;
   Status SyncPath(const std::string& path) override;
   Status SyncFolder(const std::string& path) override;
   Status SyncAll(const std::string& path) override;

@@ -191,7 +191,7 @@ Result<std::optional<int64_t>> Committer::CommitAttempts(const CommitChange& cha
     attempt_files.push_back(base_list.name);
     CRASH_POINT("lake.commit.after-lists");
     RETURN_NOT_OK(manifests_.SyncFolder());
-    RETURN_NOT_OK(files_.MakeFolders(paths_.SnapshotFolder()));
+    RETURN_NOT_OK(MakeFoldersOf(files_, paths_, paths_.SnapshotFolder()));
     RETURN_NOT_OK(SyncFolders(files_, paths_.location(), paths_.SnapshotFolder()));
     ASSIGN_OR_RAISE(const LakeSnapshot snapshot, MakeSnapshot(change, latest, written, base_list));
     CRASH_POINT("lake.commit.before-snapshot");

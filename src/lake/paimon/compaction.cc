@@ -45,6 +45,19 @@ bool HasRetractions(const ManifestEntry& entry) {
   return entry.file.delete_row_count.value_or(0) > 0;
 }
 
+// Old files that weigh more than all that came after them wait until as much has come. So a row is
+// written again as often as its file doubles, and not with every few rounds.
+void LeaveOutLarge(std::vector<ManifestEntry>* files) {
+  int64_t newer = 0;
+  for (const ManifestEntry& entry : *files) newer += entry.file.size_bytes;
+  auto first = files->begin();
+  for (; first != files->end(); ++first) {
+    newer -= first->file.size_bytes;
+    if (first->file.size_bytes <= newer) break;
+  }
+  files->erase(files->begin(), first);
+}
+
 ManifestEntry AsDelete(ManifestEntry entry) {
   entry.is_delete = true;
   return entry;
@@ -188,11 +201,12 @@ Result<std::vector<ManifestEntry>> Compactor::CompactAppend(const BucketFiles& b
   const int64_t target = TargetFileBytes(*write_.schema);
   std::vector<ManifestEntry> change, pack;
   int64_t bytes = 0;
+  const auto files_min = static_cast<size_t>(std::max(options.full ? 2 : options.files_min, 2));
   const auto flush = [&]() -> Status {
-    const std::vector<ManifestEntry> inputs = std::exchange(pack, {});
+    std::vector<ManifestEntry> inputs = std::exchange(pack, {});
     bytes = 0;
-    if (inputs.size() < (options.full ? 2 : static_cast<size_t>(std::max(options.files_min, 2))))
-      return Status::OK();
+    if (!options.full) LeaveOutLarge(&inputs);
+    if (inputs.size() < files_min) return Status::OK();
     return RewriteAppend(bucket, inputs, &change);
   };
   for (const ManifestEntry& entry : files) {

@@ -60,7 +60,7 @@ DataFileWriter::DataFileWriter(const WriteContext& context, DataFileSpec spec)
 Status DataFileWriter::Roll() {
   if (file_ != nullptr && file_->size_bytes() < target_bytes_) return Status::OK();
   RETURN_NOT_OK(CloseFile());
-  RETURN_NOT_OK(context_.files.MakeFolders(spec_.folder));
+  RETURN_NOT_OK(MakeFoldersOf(context_.files, context_.paths, spec_.folder));
   meta_ = DataFileMeta();
   meta_.name = spec_.prefix + context_.session.NewName() + ".parquet";
   meta_.schema_id = context_.schema->id;

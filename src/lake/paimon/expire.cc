@@ -26,14 +26,26 @@ int64_t DurationOption(const LakeSchema& schema, const std::string& key, int64_t
 
 }  // namespace
 
+int64_t Expiration::RetainedMs(const ExpireOptions& options) const {
+  return options.retained_ms.value_or(
+      DurationOption(schema_, "snapshot.time-retained", kRetainedMs));
+}
+
+// Then none goes, and the folder with its thousands of snapshots need not be listed.
+Result<bool> Expiration::OldestIsYoung(const ExpireOptions& options) const {
+  ASSIGN_OR_RAISE(const auto earliest, snapshots_.EarliestId());
+  if (!earliest.has_value()) return true;
+  ASSIGN_OR_RAISE(const auto snapshot, snapshots_.Find(*earliest));
+  return snapshot.has_value() && snapshot->time_ms > clock_.NowMs() - RetainedMs(options);
+}
+
 // The first snapshot that stays.
 Result<int64_t> Expiration::EndOf(const std::vector<int64_t>& ids,
                                   const ExpireOptions& options) const {
   const int64_t retained_min =
       std::max<int64_t>(1, options.retained_min.value_or(
                                NumberOption(schema_, "snapshot.num-retained.min", kRetainedMin)));
-  const int64_t retained_ms =
-      options.retained_ms.value_or(DurationOption(schema_, "snapshot.time-retained", kRetainedMs));
+  const int64_t retained_ms = RetainedMs(options);
   int64_t end = std::min(ids.back() - retained_min + 1, ids.front() + options.limit);
   if (options.keep_from.has_value()) end = std::min(end, *options.keep_from);
   ASSIGN_OR_RAISE(const auto consumed, snapshots_.LeastConsumed());
@@ -111,6 +123,8 @@ Status Expiration::DropManifests(const std::vector<LakeSnapshot>& expired,
 }
 
 Result<int64_t> Expiration::Run(const ExpireOptions& options) {
+  ASSIGN_OR_RAISE(const bool young, OldestIsYoung(options));
+  if (young) return 0;
   ASSIGN_OR_RAISE(const auto ids, snapshots_.Ids());
   if (ids.empty()) return 0;
   ASSIGN_OR_RAISE(const auto tags, ListNames(files_, io::JoinPath(paths_.location(), "tag")));

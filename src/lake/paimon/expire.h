@@ -23,6 +23,8 @@ class Expiration {
   Result<int64_t> Run(const ExpireOptions& options);
 
  private:
+  Result<bool> OldestIsYoung(const ExpireOptions& options) const;
+  int64_t RetainedMs(const ExpireOptions& options) const;
   Result<int64_t> EndOf(const std::vector<int64_t>& ids, const ExpireOptions& options) const;
   Status DropDataDeletedBy(const LakeSnapshot& snapshot);
   Status DropChangelog(const LakeSnapshot& snapshot);

@@ -36,7 +36,7 @@ class ManifestStore {
     int64_t size_bytes;
   };
   Result<WrittenList> WriteList(const std::vector<ManifestMeta>& manifests);
-  Status MakeFolder() { return files_.MakeFolders(paths_.ManifestFolder()); }
+  Status MakeFolder() { return MakeFoldersOf(files_, paths_, paths_.ManifestFolder()); }
   Status SyncFolder() { return SyncFolders(files_, paths_.location(), paths_.ManifestFolder()); }
   /// False when it stays.
   bool Remove(const std::string& name);

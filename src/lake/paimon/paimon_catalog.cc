@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 
 #include "io/crash_point.h"
 #include "lake/lake_catalog.h"
@@ -71,7 +72,9 @@ class PaimonCatalog : public LakeCatalog {
     const TablePaths paths(LocationOf(path));
     ASSIGN_OR_RAISE(const bool made, files_.Exists(Mark()));
     if (!made) return Gone(ErrorCode::kStorage);
-    RETURN_NOT_OK(files_.MakeFolders(paths.SchemaFolder()));
+    const Status folder = files_.MakeFoldersBelow(warehouse_, paths.SchemaFolder());
+    if (io::IsNotFound(folder)) return Gone(ErrorCode::kStorage);
+    RETURN_NOT_OK(folder);
     RETURN_NOT_OK(SyncFolders(files_, warehouse_, paths.SchemaFolder()));
     CRASH_POINT("lake.create.before-schema");
     SchemaStore schemas(files_, paths);
@@ -170,7 +173,17 @@ class PaimonCatalog : public LakeCatalog {
   }
 
   Result<std::unique_ptr<LakeTable>> OpenTable(const types::TablePath& path) override {
-    return OpenPaimonTable(services_, path, LocationOf(path));
+    const std::string location = LocationOf(path);
+    const auto share_of = [&](const LakeSchema& newest) { return ShareAt(location, newest); };
+    return OpenPaimonTable(services_, path, location, share_of);
+  }
+
+  void Trim(std::chrono::nanoseconds pins_unused) override {
+    for (const auto& share : Shares()) share->Trim(pins_unused);
+    const std::lock_guard lock(mutex_);
+    std::erase_if(shares_, [](const auto& entry) {
+      return entry.second.use_count() == 1 && entry.second->empty();
+    });
   }
 
   Result<std::vector<std::string>> ListDatabases() override {
@@ -288,9 +301,28 @@ class PaimonCatalog : public LakeCatalog {
     return Status::OK();
   }
 
+  std::vector<std::shared_ptr<TableShare>> Shares() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<TableShare>> all;
+    for (const auto& [location, share] : shares_) all.push_back(share);
+    return all;
+  }
+
+  std::shared_ptr<TableShare> ShareAt(const std::string& location, const LakeSchema& newest) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<TableShare>& share = shares_[location];
+    if (share == nullptr || !share->IsOf(newest)) {
+      share = std::make_shared<TableShare>(files_, *services_.clock, *services_.random, location);
+      share->IsOf(newest);
+    }
+    return share;
+  }
+
   TableServices services_;
   io::FileSystem& files_;
   std::string warehouse_;
+  std::mutex mutex_;                                           // Guards what follows.
+  std::map<std::string, std::shared_ptr<TableShare>> shares_;  // By the table's place.
 };
 
 // "file:/a" and "file:///a" are the folder /a.

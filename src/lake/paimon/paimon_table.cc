@@ -18,44 +18,6 @@
 namespace sluice::lake::paimon {
 namespace {
 
-// The live files of the snapshot that was asked for last: the next snapshot is usually one delta
-// away.
-class LiveFilesCache {
- public:
-  Result<std::shared_ptr<const LiveFiles>> Get(const ManifestStore& manifests,
-                                               const LakeSnapshot& snapshot) {
-    std::shared_ptr<const LiveFiles> before;
-    {
-      const std::lock_guard lock(mutex_);
-      if (live_ != nullptr && id_ == snapshot.id && delta_list_ == snapshot.delta_manifest_list)
-        return live_;
-      if (live_ != nullptr && id_ + 1 == snapshot.id) before = live_;
-    }
-    LiveFiles live;
-    if (before != nullptr) {
-      live = *before;
-      ASSIGN_OR_RAISE(const auto delta, manifests.ReadEntries(snapshot.delta_manifest_list));
-      // A delta that does not fit what is kept is told by the reading of the whole.
-      if (!ApplyEntries(&live, delta).empty()) before = nullptr;
-    }
-    if (before == nullptr) {
-      ASSIGN_OR_RAISE(live, manifests.ReadLive(snapshot));
-    }
-    const std::lock_guard lock(mutex_);
-    id_ = snapshot.id;
-    delta_list_ = snapshot.delta_manifest_list;
-    live_ = std::make_shared<const LiveFiles>(std::move(live));
-    return live_;
-  }
-
- private:
-  std::mutex mutex_;
-  int64_t id_ = 0;
-  std::string
-      delta_list_;  // Names are never used twice, so this also tells apart a table made anew.
-  std::shared_ptr<const LiveFiles> live_;
-};
-
 class PaimonTable : public LakeTable {
  public:
   PaimonTable(const TableServices& services, types::TablePath path, const std::string& location)
@@ -70,8 +32,9 @@ class PaimonTable : public LakeTable {
         manifests_(files_, random_, paths_, schemas_, session_),
         committer_(files_, clock_, paths_, snapshots_, manifests_, schemas_, session_) {}
 
-  Status Open() {
+  Status Open(const ShareOf& share_of) {
     ASSIGN_OR_RAISE(schema_, schemas_.Latest());
+    share_ = share_of(*schema_);
     write_ = std::make_shared<const WriteContext>(
         WriteContext{files_, clock_, paths_, session_, schema_});
     return Status::OK();
@@ -175,7 +138,7 @@ class PaimonTable : public LakeTable {
                    "lake tables with index files or deletion vectors are not supported, table=",
                    path_.ToString());
     }
-    ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, snapshot));
+    ASSIGN_OR_RAISE(const auto live, LiveAt(snapshot));
     LakePlan plan{snapshot, {}};
     ASSIGN_OR_RAISE(plan.splits,
                     MakeSplits(paths_, schemas_, *schema_, *live, options, &plan.files_skipped));
@@ -217,31 +180,18 @@ class PaimonTable : public LakeTable {
     RETURN_NOT_OK(SystemTableColumns(name));
     ASSIGN_OR_RAISE(const auto latest, LatestSnapshot());
     if (!latest.has_value()) return FilesTable(paths_, *schema_, {});
-    ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, *latest));
+    ASSIGN_OR_RAISE(const auto live, LiveAt(*latest));
     return FilesTable(paths_, *schema_, *live);
   }
 
-  Result<std::string> Pin(int64_t snapshot_id) override {
-    RETURN_NOT_OK(session_.Begin());
-    std::string consumer = session_.NewName();
-    RETURN_NOT_OK(snapshots_.PutConsumer(consumer, snapshot_id, session_));
-    // An expiry that looked before the pin may have taken the snapshot.
-    const Status there = snapshots_.Read(snapshot_id).status();
-    if (there.ok()) return consumer;
-    LogIfError(Unpin(consumer), "release of a lake snapshot");
-    return there;
-  }
-  Status Unpin(const std::string& consumer) override {
-    RETURN_NOT_OK(snapshots_.RemoveConsumer(consumer));
-    session_.Settle();
-    return Status::OK();
-  }
+  Status Pin(int64_t snapshot_id) override { return share_->pins().Take(snapshot_id); }
+  void Unpin(int64_t snapshot_id) override { share_->pins().Release(snapshot_id); }
 
   Result<std::optional<int64_t>> Compact(const CompactOptions& options) override {
     RETURN_NOT_OK(CheckSupported(schema_->options));
     ASSIGN_OR_RAISE(const auto latest, LatestSnapshot());
     if (!latest.has_value()) return std::nullopt;
-    ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, *latest));
+    ASSIGN_OR_RAISE(const auto live, LiveAt(*latest));
     CommitChange change{.kind = "COMPACT",
                         .options = {.user = options.user, .properties = options.properties}};
     const ReadContext read{files_, schemas_};
@@ -270,6 +220,7 @@ class PaimonTable : public LakeTable {
   }
 
   Result<int64_t> Expire(const ExpireOptions& options) override {
+    LogIfError(share_->pins().Renew(), "release of a lake snapshot");
     return Expiration(files_, clock_, paths_, snapshots_, manifests_, session_, *schema_)
         .Run(options);
   }
@@ -279,11 +230,15 @@ class PaimonTable : public LakeTable {
   }
 
  private:
+  Result<std::shared_ptr<const LiveFiles>> LiveAt(const LakeSnapshot& snapshot) const {
+    return share_->live().Get(manifests_, snapshots_, snapshot);
+  }
+
   // Sequence numbers go on where the bucket's files end.
   Result<int64_t> NextSequence(const BucketPlace& place) {
     ASSIGN_OR_RAISE(const auto latest, LatestSnapshot());
     if (!latest.has_value()) return 0;
-    ASSIGN_OR_RAISE(const auto live, live_.Get(manifests_, *latest));
+    ASSIGN_OR_RAISE(const auto live, LiveAt(*latest));
     int64_t next = 0;
     for (const ManifestEntry& entry : *live) {
       if (entry.bucket != place.bucket || entry.partition != place.partition) continue;
@@ -318,19 +273,20 @@ class PaimonTable : public LakeTable {
   WriterSession session_;
   ManifestStore manifests_;
   Committer committer_;
-  LiveFilesCache live_;
   ReadCounters counts_;
   std::shared_ptr<const LakeSchema> schema_;
   std::shared_ptr<const WriteContext> write_;
+  std::shared_ptr<TableShare> share_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<LakeTable>> OpenPaimonTable(const TableServices& services,
                                                    const types::TablePath& path,
-                                                   const std::string& location) {
+                                                   const std::string& location,
+                                                   const ShareOf& share_of) {
   auto table = std::make_unique<PaimonTable>(services, path, location);
-  RETURN_NOT_OK(table->Open());
+  RETURN_NOT_OK(table->Open(share_of));
   return table;
 }
 

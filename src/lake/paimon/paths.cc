@@ -148,6 +148,13 @@ Result<std::vector<std::string>> ListNames(io::FileSystem& files, const std::str
   return names;
 }
 
+Status MakeFoldersOf(io::FileSystem& files, const TablePaths& paths, const std::string& folder) {
+  const Status made = files.MakeFoldersBelow(paths.location(), folder);
+  if (!io::IsNotFound(made)) return made;
+  return Error(ErrorCode::kStorage,
+               "folder of the lake table is gone, is its disk mounted? table=", paths.location());
+}
+
 Status SyncFolders(io::FileSystem& files, const std::string& top, const std::string& folder) {
   std::string at = folder;
   while (true) {

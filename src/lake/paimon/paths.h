@@ -57,6 +57,10 @@ Result<std::vector<int64_t>> ListIds(io::FileSystem& files, const std::string& f
 /// Names in a folder; no folder = none.
 Result<std::vector<std::string>> ListNames(io::FileSystem& files, const std::string& folder);
 
+/// Make a folder of a table, below the table's own, which only the table's creation makes.
+/// Errors: kStorage naming the table when its folder is gone.
+Status MakeFoldersOf(io::FileSystem& files, const TablePaths& paths, const std::string& folder);
+
 /// Make a folder durable together with the names of all folders from `top` down to it.
 Status SyncFolders(io::FileSystem& files, const std::string& top, const std::string& folder);
 

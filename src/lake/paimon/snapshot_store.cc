@@ -42,6 +42,16 @@ Result<std::optional<LakeSnapshot>> SnapshotStore::Find(int64_t id) const {
   return snapshot;
 }
 
+Result<std::optional<int64_t>> SnapshotStore::EarliestId() const {
+  ASSIGN_OR_RAISE(const auto hint, ReadHint(paths_.Earliest()));
+  const int64_t likely = hint.value_or(1);
+  ASSIGN_OR_RAISE(const bool there, Exists(likely));
+  ASSIGN_OR_RAISE(const bool older, Exists(likely - 1));
+  if (there && !older) return likely;
+  ASSIGN_OR_RAISE(const auto ids, Ids());
+  return ids.empty() ? std::nullopt : std::optional(ids.front());
+}
+
 Result<LakeSnapshot> SnapshotStore::Read(int64_t id) const {
   ASSIGN_OR_RAISE(auto snapshot, Find(id));
   if (!snapshot.has_value()) {
@@ -75,8 +85,18 @@ Result<LakeSnapshot> SnapshotStore::AtTime(int64_t time_ms) const {
 }
 
 Result<std::optional<LakeSnapshot>> SnapshotStore::NewestOf(std::string_view user) const {
+  // Usually one of the last few. Ids follow each other, so the folder is listed only past a gap.
+  ASSIGN_OR_RAISE(const auto latest, LatestId());
+  int64_t next = latest.value_or(0);
+  for (; next > 0; --next) {
+    ASSIGN_OR_RAISE(auto snapshot, Find(next));
+    if (!snapshot.has_value()) break;
+    if (snapshot->commit_user == user) return snapshot;
+  }
+  if (next == 0) return std::nullopt;
   ASSIGN_OR_RAISE(const auto ids, Ids());
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+    if (*id >= next) continue;
     ASSIGN_OR_RAISE(auto snapshot, Find(*id));
     if (snapshot.has_value() && snapshot->commit_user == user) return snapshot;
   }
@@ -120,7 +140,7 @@ Result<std::optional<int64_t>> SnapshotStore::LeastConsumed() const {
 
 Status SnapshotStore::PutConsumer(const std::string& id, int64_t next_snapshot,
                                   WriterSession& session) const {
-  RETURN_NOT_OK(files_.MakeFolders(paths_.ConsumerFolder()));
+  RETURN_NOT_OK(MakeFoldersOf(files_, paths_, paths_.ConsumerFolder()));
   return ReplaceFileAtomically(files_, session.NewName(), paths_.Consumer(id),
                                ConsumerToJson(next_snapshot));
 }

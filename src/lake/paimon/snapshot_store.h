@@ -20,7 +20,9 @@ class SnapshotStore {
 
   /// Newest snapshot id, nullopt when there is none.
   Result<std::optional<int64_t>> LatestId() const;
-  /// All ids, ascending.
+  /// Oldest snapshot id, nullopt when there is none.
+  Result<std::optional<int64_t>> EarliestId() const;
+  /// All ids, ascending: looks at every file of the folder.
   Result<std::vector<int64_t>> Ids() const {
     return ListIds(files_, paths_.SnapshotFolder(), "snapshot-");
   }

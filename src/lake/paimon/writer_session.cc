@@ -33,13 +33,14 @@ WriterSession::~WriterSession() {
 
 Status WriterSession::Begin() {
   const std::lock_guard lock(mutex_);
-  if (lock_ == nullptr) RETURN_NOT_OK(WriteRecord());
+  // A folder that was put in the place of the table's lacks the record, or has it as a dead one.
+  if (lock_ == nullptr || !lock_->IsInPlace()) RETURN_NOT_OK(WriteRecord());
   ++open_;
   return Status::OK();
 }
 
 Status WriterSession::WriteRecord() {
-  RETURN_NOT_OK(files_.MakeFolders(paths_.SessionFolder()));
+  RETURN_NOT_OK(MakeFoldersOf(files_, paths_, paths_.SessionFolder()));
   for (int attempt = 1;; ++attempt) {
     const std::string id = random_.Uuid();
     auto locked = files_.LockFile(paths_.SessionRecord(id));
@@ -49,6 +50,7 @@ Status WriterSession::WriteRecord() {
     RETURN_NOT_OK(files_.SyncFolder(paths_.SessionFolder()));
     ASSIGN_OR_RAISE(const bool there, files_.Exists(paths_.SessionRecord(id)));
     if (!there && attempt < kAttemptsMax) continue;
+    if (lock_ != nullptr) former_locks_.push_back(std::move(lock_));
     id_ = id;
     lock_ = std::move(locked).ValueUnsafe();
     return Status::OK();
@@ -57,6 +59,7 @@ Status WriterSession::WriteRecord() {
 
 std::string WriterSession::NewName() {
   DCHECK(open_ > 0);
+  const std::lock_guard lock(mutex_);
   return std::string(kOwnPrefix) + id_ + "-" + std::to_string(next_++);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/file.h"
 #include "io/random.h"
@@ -42,11 +43,13 @@ class WriterSession {
   io::FileSystem& files_;
   io::Random& random_;
   const TablePaths& paths_;
-  std::mutex mutex_;  // Guards what follows up to the lock.
+  std::mutex mutex_;  // Guards what follows up to the next number.
   std::string id_;
   std::unique_ptr<io::FileSystem::Lock> lock_;
+  // Of records in folders that were moved away: work that began there may end there.
+  std::vector<std::unique_ptr<io::FileSystem::Lock>> former_locks_;
+  int64_t next_ = 0;
   std::atomic<int64_t> open_ = 0;
-  std::atomic<int64_t> next_ = 0;
 };
 
 /// A name of ours outside of any session, for temporary files of DDL.
