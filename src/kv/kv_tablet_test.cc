@@ -91,6 +91,12 @@ TEST_F(KvTabletTest, NewRowsGetIdsAndKeepThem) {
     } else {
       EXPECT_CODE(ErrorCode::kInvalidTable, last);
     }
+    // Deletes bring no column, so they may say none; rows beside them may not.
+    bucket.tablet().AddIds(9000, 10);
+    EXPECT_CODE(ErrorCode::kInvalidTargetColumn,
+                bucket.Prepare({Del(3), Up({9, "x", {}, {}})}, {}));
+    ASSERT_OK(bucket.Put({Del(3)}));
+    EXPECT_EQ(bucket.Lookup(3), std::nullopt);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "kv/put_batch.h"
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 
@@ -36,7 +37,10 @@ Result<std::unique_ptr<TabletRows>> TabletRows::Make(const types::TableInfo& tab
 Result<PutBatch> PutBatch::Parse(TabletRows& rows, const wire::KvBatchView& batch,
                                  std::span<const int> target_columns, bool overwrite) {
   ASSIGN_OR_RAISE(const RowVersion* version, rows.versions.Find(batch.header().schema_id));
-  ASSIGN_OR_RAISE(PutShape shape, rows.merger.ShapeOf(*version, target_columns, overwrite));
+  const bool brings_rows = std::ranges::any_of(
+      batch.records(), [](const wire::KvRecord& record) { return record.row.has_value(); });
+  ASSIGN_OR_RAISE(PutShape shape,
+                  rows.merger.ShapeOf(*version, target_columns, overwrite, brings_rows));
   PutBatch put(rows, std::move(shape));
   put.records_ = batch.records();
   RETURN_NOT_OK(put.CheckRows(batch));

@@ -83,9 +83,9 @@ RowMerger::RowMerger(const MergeRules& rules, const types::TableDescriptor& desc
 }
 
 Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const int> target_columns,
-                                    bool overwrite) const {
+                                    bool overwrite, bool brings_rows) const {
   PutShape shape{&version, {}, overwrite ? MergeEngine::kDefault : rules_.engine};
-  if (target_columns.empty() && rules_.auto_column >= 0) {
+  if (target_columns.empty() && rules_.auto_column >= 0 && brings_rows) {
     return Error(ErrorCode::kInvalidTargetColumn,
                  "the server fills in a column, so rows must come without it column=",
                  latest_.schema->columns[rules_.auto_column].name);

@@ -60,10 +60,11 @@ class RowMerger {
   RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor,
             const RowVersion& latest);
 
-  /// Errors: kInvalidTargetColumn; of a table with an auto column every put is a partial one that
-  /// leaves that column out.
+  /// `brings_rows`: the batch does not only delete.
+  /// Errors: kInvalidTargetColumn; of a table with an auto column every put of rows is a partial
+  /// one that leaves that column out.
   Result<PutShape> ShapeOf(const RowVersion& version, std::span<const int> target_columns,
-                           bool overwrite) const;
+                           bool overwrite, bool brings_rows) const;
   /// `row` holds the same columns as `parts`, nullptr when it is of an older schema.
   /// Errors: kCorruptRecord for a NULL in a NOT NULL column.
   Result<MergeOutcome> Put(const PutShape& shape, std::optional<std::string_view> old_row,
