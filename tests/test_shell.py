@@ -120,3 +120,11 @@ def test_nobody_at_the_address(tmp_path):
     assert gone.returncode == 2 and "127.0.0.1:1" in gone.stderr
     wrong = shell(["--bootstrap-servers", "nowhere"], "-e", "SELECT 1")
     assert wrong.returncode == 2 and "nowhere" in wrong.stderr
+
+
+def test_no_control_character_of_a_value_reaches_the_terminal(where):
+    shown = shell(where, "-e", "SELECT CHR(27) || '[2J' AS s, MAP[CHR(155), CHR(7)] AS m")
+    assert shown.returncode == 0, shown.stderr
+    assert "\\x1b[2J" in shown.stdout and "{\\u009b=\\x07}" in shown.stdout and "\x1b" not in shown.stdout
+    failed = shell(where, "-e", "SELECT CAST(CHR(27) || '[31m' AS DOUBLE)")
+    assert failed.returncode == 1 and "\x1b" not in failed.stderr and "line=1, column=8" in failed.stderr

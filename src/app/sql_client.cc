@@ -54,8 +54,8 @@ class LineParser {
  private:
   bool TakeLine(const std::string& line) {
     const auto event = ParseSqlEvent(line);
-    error_ = event.status();
-    if (!event.ok()) return false;
+    error_ = event.ok() ? order_.Take(*event) : event.status();
+    if (!error_.ok()) return false;
     const nlohmann::json& kind = (*event)["kind"];
     if (kind == "error") {
       error_ = ErrorOfEvent(*event);
@@ -67,6 +67,7 @@ class LineParser {
   }
 
   const SqlClient::OnEvent& on_event_;
+  EventOrder order_;
   std::string pending_;
   Status error_;
   bool ended_ = false;

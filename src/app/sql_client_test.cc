@@ -24,7 +24,8 @@ TEST(SqlEventTest, TakesEventsAndNothingElse) {
         R"({"kind":"rows","rows":{"a":1}})", R"({"kind":"rows","rows":[1]})",
         R"({"kind":"columns","columns":[1]})", R"({"kind":"columns","columns":[{"name":"a"}]})",
         R"({"kind":"columns","columns":[{"name":1,"type":"INT"}]})", R"({"kind":"written"})",
-        R"({"kind":"written","rows":"3"})"}) {
+        R"({"kind":"written","rows":"3"})", R"({"kind":"written","rows":-1})",
+        R"({"kind":"written","rows":9223372036854775808})", R"({"kind":"end","rows":-1})"}) {
     EXPECT_CODE(ErrorCode::kNetwork, ParseSqlEvent(line));
   }
 }
@@ -41,6 +42,27 @@ TEST(SqlEventTest, ValuesThatNestTooDeepAreRefused) {
   EXPECT_CODE(
       ErrorCode::kNetwork,
       ParseSqlEvent(R"({"kind":"columns","columns":[{"name":"a","type":")" + type + "\"}]}"));
+}
+
+TEST(SqlEventTest, ForeignLinesAreShownCutAndWithoutControlCharacters) {
+  const Status odd = ParseSqlEvent("\x1b[31m" + std::string(100'000, 'x')).status();
+  EXPECT_EQ(odd.message().find('\x1b'), std::string::npos);
+  EXPECT_NE(odd.message().find("\\x1b[31mxxx"), std::string::npos);
+  EXPECT_LT(odd.message().size(), 400U);
+}
+
+TEST(SqlEventTest, ColumnsComeOnceAndBeforeTheirRows) {
+  const nlohmann::json columns = {{"kind", "columns"}, {"columns", nlohmann::json::array()}};
+  const nlohmann::json rows = {{"kind", "rows"}, {"rows", nlohmann::json::array()}};
+  const nlohmann::json end = {{"kind", "end"}};
+  EventOrder order;
+  EXPECT_CODE(ErrorCode::kNetwork, order.Take(rows));
+  EXPECT_OK(order.Take(columns));
+  EXPECT_OK(order.Take(rows));
+  EXPECT_CODE(ErrorCode::kNetwork, order.Take(columns));
+  EXPECT_OK(order.Take(end));
+  EXPECT_CODE(ErrorCode::kNetwork, order.Take(rows));
+  EXPECT_OK(order.Take(columns));
 }
 
 TEST(SqlEventTest, ErrorsKeepTheirCode) {

@@ -1,8 +1,11 @@
 #include "app/sql_event.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "app/visible_text.h"
 
 namespace sluice::app {
 namespace {
@@ -11,6 +14,8 @@ using nlohmann::json;
 
 // Printing goes down into values and types by recursion.
 constexpr int kNestingMax = 100;
+// Of a foreign answer in an error.
+constexpr size_t kShownLineBytes = 200;
 
 // The member's text, empty when it is none.
 std::string TextOf(const json& object, const char* name) {
@@ -48,6 +53,12 @@ bool IsColumn(const json& column) {
   return std::ranges::count(type, '<') <= kNestingMax;
 }
 
+// Zero or more, within 64 bits.
+bool IsCount(const json& number) {
+  return number.is_number_integer() &&
+         number.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+}
+
 bool IsRow(const json& row) { return row.is_array(); }
 
 bool IsWhole(const json& event, const std::string& kind) {
@@ -59,22 +70,33 @@ bool IsWhole(const json& event, const std::string& kind) {
     return event.contains("rows") && event["rows"].is_array() &&
            std::ranges::all_of(event["rows"], IsRow);
   }
-  return kind != "written" || (event.contains("rows") && event["rows"].is_number_integer());
+  if (kind == "end") return !event.contains("rows");
+  return kind != "written" || (event.contains("rows") && IsCount(event["rows"]));
 }
 
 }  // namespace
 
 Result<json> ParseSqlEvent(std::string_view line) {
-  constexpr size_t kShownBytes = 200;
   const auto odd = [line](std::string_view what) {
     return Error(ErrorCode::kNetwork, "the server answers with ", what,
-                 " line=", line.substr(0, kShownBytes));
+                 " line=", VisibleText(line, kShownLineBytes));
   };
   if (NestsTooDeep(line)) return odd("values that nest too deep");
   json event = json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!event.is_object() || !IsText(event, "kind")) return odd("something else than events");
   if (!IsWhole(event, TextOf(event, "kind"))) return odd("an event that is not whole");
   return event;
+}
+
+Status EventOrder::Take(const json& event) {
+  const std::string kind = TextOf(event, "kind");
+  if (kind == "columns" && columns_)
+    return Error(ErrorCode::kNetwork, "the server's answer has columns twice");
+  if (kind == "rows" && !columns_)
+    return Error(ErrorCode::kNetwork, "the server's answer has rows without columns");
+  if (kind == "columns") columns_ = true;
+  if (kind == "end") columns_ = false;
+  return Status::OK();
 }
 
 Status ErrorOfEvent(const json& event) {

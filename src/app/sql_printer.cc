@@ -5,6 +5,8 @@
 #include <sstream>
 #include <vector>
 
+#include "app/visible_text.h"
+
 namespace sluice::app {
 namespace {
 
@@ -113,7 +115,7 @@ class TablePrinter : public SqlPrinter {
 
   void Columns(const json& columns) override {
     for (const json& column : columns) {
-      names_.push_back(column["name"].get<std::string>());
+      names_.push_back(VisibleText(column["name"].get<std::string>()));
       widths_.push_back(DisplayWidth(names_.back()));
       types_.push_back(column["type"].get<std::string>());
       right_.push_back(IsNumeric(types_.back()));
@@ -126,7 +128,7 @@ class TablePrinter : public SqlPrinter {
       std::vector<std::string> cells;
       for (size_t i = 0; i < row.size(); ++i) {
         std::string_view type = types_[i];
-        cells.push_back(TypedText(row[i], &type));
+        cells.push_back(VisibleLines(TypedText(row[i], &type)));
       }
       count_ += 1;
       if (header_printed_) {

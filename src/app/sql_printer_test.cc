@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/visible_text.h"
 #include "base/testing.h"
 
 namespace sluice::app {
@@ -58,6 +59,30 @@ TEST(SqlPrinterTest, TableShowsNestedValuesAndBytesAsFlinksShell) {
             "| {}               | NULL               | NULL    |\n"
             "+------------------+--------------------+---------+\n"
             "2 rows\n");
+}
+
+TEST(SqlPrinterTest, TableWritesControlCharactersOut) {
+  const json columns = {{{"name", "a\x1b[2J"}, {"type", "STRING"}},
+                        {{"name", "m"}, {"type", "MAP<STRING, STRING>"}}};
+  const json map = json::array({json::array({std::string("\0", 1), "\xc2\x9b\xe2\x80\xae"})});
+  const json rows = json::array({json::array({"\x1b]0;t\x07\r\tx", map})});
+  EXPECT_EQ(Print("table", columns, rows),
+            "+-------------------+---------------------+\n"
+            "| a\\x1b[2J          | m                   |\n"
+            "+-------------------+---------------------+\n"
+            "| \\x1b]0;t\\x07\\r\\tx | {\\x00=\\u009b\\u202e} |\n"
+            "+-------------------+---------------------+\n"
+            "1 row\n");
+}
+
+TEST(VisibleTextTest, KeepsWhatIsTextAndCutsWhatIsLong) {
+  const std::string text = "a\\ é 湖 \U0001f30a";
+  EXPECT_EQ(VisibleText(text), text);
+  EXPECT_EQ(VisibleText("\xff\x80\xc0\xaf\xed\xa0\x80 \xe6\xb9"),
+            "\\xff\\x80\\xc0\\xaf\\xed\\xa0\\x80 \\xe6\\xb9");
+  EXPECT_EQ(VisibleText("a\nb\x7f"), "a\\nb\\x7f");
+  EXPECT_EQ(VisibleLines("a\nb\x1b"), "a\nb\\x1b");
+  EXPECT_EQ(VisibleText(std::string(1000, 'x'), 10), std::string(10, 'x') + "…");
 }
 
 TEST(SqlPrinterTest, CsvTellsNullFromAnEmptyText) {

@@ -13,6 +13,7 @@
 #include "app/local_sql.h"
 #include "app/sql_client.h"
 #include "app/sql_printer.h"
+#include "app/visible_text.h"
 #include "io/file.h"
 #include "sql/session.h"
 
@@ -51,7 +52,12 @@ Status RunStatement(SqlRunner& client, const std::string& format, std::string_vi
   return Status::OK();
 }
 
-void PrintError(const Status& status) { std::cerr << "error: " << status.message() << "\n"; }
+// The words may be those of a foreign server, or hold values of a table.
+constexpr size_t kErrorBytesMax = 16 << 10;
+
+void PrintError(const Status& status) {
+  std::cerr << "error: " << VisibleText(status.message(), kErrorBytesMax) << "\n";
+}
 
 // Stops at the first statement that fails.
 int RunScript(SqlRunner& client, const std::string& format, const std::string& script) {
@@ -134,7 +140,7 @@ Result<std::unique_ptr<SqlRunner>> Connect(const ShellOptions& options) {
   if (!local->lake_status().ok()) {
     std::cerr
         << "warning: the lake of the cluster cannot be read from here, nor tables that are in it: "
-        << local->lake_status().message() << "\n";
+        << VisibleText(local->lake_status().message(), kErrorBytesMax) << "\n";
   }
   return local;
 }
