@@ -253,6 +253,7 @@ struct Use {
 };
 struct PartitionSpec {
   std::vector<std::pair<Name, std::string>> values;
+  Position at;
 };
 struct AlterTable {
   ObjectName name;
@@ -285,6 +286,7 @@ struct Show {
   std::string like;
   bool has_like = false;
   bool not_like = false;
+  std::optional<PartitionSpec> partition;  ///< SHOW PARTITIONS t PARTITION (…).
   Position at;
 };
 struct Describe {

@@ -268,7 +268,7 @@ Status Parser::AlterDrop(ast::AlterTable* alter) {
 }
 
 Result<ast::PartitionSpec> Parser::Partition() {
-  ast::PartitionSpec spec;
+  ast::PartitionSpec spec{.values = {}, .at = Peek().at};
   RETURN_NOT_OK(ExpectSymbol("("));
   do {
     ASSIGN_OR_RAISE(std::string name, Identifier("a partition column"));

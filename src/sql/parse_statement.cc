@@ -110,6 +110,9 @@ Status Parser::Show(ast::Statement* out) {
   } else if (AcceptWord("PARTITIONS")) {
     show.what = What::kPartitions;
     ASSIGN_OR_RAISE(show.name, ObjectName("a table"));
+    if (AcceptWord("PARTITION")) {
+      ASSIGN_OR_RAISE(show.partition, Partition());
+    }
   } else if (AcceptWord("COLUMNS")) {
     show.what = What::kColumns;
     if (!AcceptWord("FROM")) RETURN_NOT_OK(ExpectWord("IN"));
@@ -127,7 +130,6 @@ Status Parser::Show(ast::Statement* out) {
     show.has_like = true;
     ASSIGN_OR_RAISE(show.like, StringLiteral("a 'pattern'"));
   }
-  if (PeekWord("PARTITION")) return NotCovered(Peek().at, "SHOW PARTITIONS with a partition");
   out->node = std::move(show);
   return Status::OK();
 }

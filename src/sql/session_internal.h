@@ -131,6 +131,7 @@ struct Session::State {
 
   // statement_show.cc
   Result<ResultStreamPtr> RunShow(const ast::Show& show);
+  Result<ResultStreamPtr> ShowPartitions(const ast::Show& show);
   Result<ResultStreamPtr> RunDescribe(const ast::ObjectName& name);
   Result<std::vector<SourceColumn>> ColumnsOf(const ast::ObjectName& name,
                                               std::vector<std::string>* key);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "sql/like.h"
 #include "sql/session_internal.h"
@@ -66,6 +67,53 @@ std::string QuoteName(std::string_view name) {
   return quoted + "`";
 }
 
+namespace {
+
+// Does the partition have the values that PARTITION (…) names, in any order?
+// Errors: a column that the table is not partitioned by, or one that is named twice.
+Result<bool> IsWanted(const ast::PartitionSpec& spec, const types::TableInfo& table,
+                      const types::PartitionInfo& partition) {
+  const std::vector<std::string>& keys = table.descriptor.partition_keys;
+  bool wanted = true;
+  std::set<std::string> named;
+  for (const auto& [name, value] : spec.values) {
+    const auto key = std::ranges::find(keys, name);
+    if (key == keys.end())
+      return ErrorAt(ErrorCode::kPartitionSpecInvalid, spec.at,
+                     "table is not partitioned by this column, column=", Shown(name),
+                     " table=", table.path);
+    if (!named.insert(name).second)
+      return ErrorAt(ErrorCode::kPartitionSpecInvalid, spec.at,
+                     "partition names a column twice, column=", name);
+    wanted = wanted && partition.values[static_cast<size_t>(key - keys.begin())] == value;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+Result<ResultStreamPtr> Session::State::ShowPartitions(const ast::Show& show) {
+  ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
+  if (show.partition) {  // Also when there is no partition that it could be asked of.
+    RETURN_NOT_OK(
+        IsWanted(*show.partition, table,
+                 {.values = std::vector<std::string>(table.descriptor.partition_keys.size())}));
+  }
+  ASSIGN_OR_RAISE(const auto partitions, tables.ListPartitions(table.path));
+  std::vector<Row> rows;
+  for (const types::PartitionInfo& partition : partitions) {
+    if (show.partition) {
+      ASSIGN_OR_RAISE(const bool wanted, IsWanted(*show.partition, table, partition));
+      if (!wanted) continue;
+    }
+    std::string text;
+    for (size_t i = 0; i < partition.values.size(); ++i)
+      text += (i > 0 ? "/" : "") + table.descriptor.partition_keys[i] + "=" + partition.values[i];
+    rows.push_back({text});
+  }
+  return FixedStream::OfText({"partition name"}, rows);
+}
+
 Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
   using What = ast::Show::What;
   std::string from = database;
@@ -116,20 +164,8 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
           {"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) + "." +
                         QuoteName(path.table) + " AS\n" + view->query}});
     }
-    case What::kPartitions: {
-      ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
-      ASSIGN_OR_RAISE(const auto partitions, tables.ListPartitions(table.path));
-      std::vector<Row> rows;
-      for (const types::PartitionInfo& partition : partitions) {
-        std::string text;
-        for (size_t i = 0; i < partition.values.size(); ++i) {
-          text +=
-              (i > 0 ? "/" : "") + table.descriptor.partition_keys[i] + "=" + partition.values[i];
-        }
-        rows.push_back({text});
-      }
-      return FixedStream::OfText({"partition name"}, rows);
-    }
+    case What::kPartitions:
+      return ShowPartitions(show);
     case What::kColumns:
       return RunDescribe(*show.name);
     default:
