@@ -36,6 +36,30 @@ def test_updates_keep_their_id_and_new_rows_get_new_ones(server):
     assert ids(server, "users") == second
 
 
+def test_update_and_delete_by_sql_keep_the_ids(server):
+    create(server, "changed", 10)
+    insert(server, "changed", [f"n{i}" for i in range(40)])
+    first = ids(server, "changed")
+    server.sql("UPDATE changed SET v = 5 WHERE v = 0 AND name <> 'n7'")
+    server.sql(f"UPDATE changed SET v = CAST(uid AS INT) + 100 WHERE uid = {first['n3']}")
+    assert ids(server, "changed") == first
+    assert server.sql("SELECT COUNT(*) FROM changed WHERE v = 5") == [[38]]
+    assert server.sql("SELECT v FROM changed WHERE name = 'n3'") == [[first["n3"] + 100]]
+    with pytest.raises(SqlError, match="INVALID_TARGET_COLUMN.*column=uid line=1, column=26"):
+        server.sql("UPDATE changed SET uid = 5 WHERE name = 'n1'")
+
+    server.sql(f"DELETE FROM changed WHERE uid = {first['n3']} OR name = 'n7'")
+    left = ids(server, "changed")
+    assert left == {name: uid for name, uid in first.items() if name not in ("n3", "n7")}
+    insert(server, "changed", ["n3"])
+    assert ids(server, "changed")["n3"] > max(first.values())  # A new row, with a new id.
+    server.kill()
+    server.start()
+    assert set(ids(server, "changed")) == set(left) | {"n3"}
+    server.sql("DELETE FROM changed")
+    assert server.sql("SELECT COUNT(*) FROM changed") == [[0]]
+
+
 def test_no_id_is_given_twice_over_kills(server):
     create(server, "events", 5, ", 'table.datalake.enabled'='true', 'table.datalake.freshness'='1s'")
     known, number = {}, 0

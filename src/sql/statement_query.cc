@@ -81,6 +81,11 @@ Result<ResultStreamPtr> Session::State::RunQuery(const ast::Query& query) {
 
 namespace {
 
+// Does the server fill in the column?
+bool IsAutomatic(const types::Schema& schema, const std::string& column) {
+  return std::ranges::find(schema.auto_increment, column) != schema.auto_increment.end();
+}
+
 Status CheckNotNull(const arrow::RecordBatch& batch, const std::vector<types::Column>& columns) {
   for (size_t i = 0; i < columns.size(); ++i) {
     if (!columns[i].type->nullable() && batch.column(static_cast<int>(i))->null_count() > 0) {
@@ -144,9 +149,7 @@ Result<ResultStreamPtr> Session::State::RunInsert(const ast::Insert& insert) {
   for (const types::Column& column : schema.columns) {
     const bool given =
         std::ranges::find(columns, column.name, &types::Column::name) != columns.end();
-    const bool automatic =
-        std::ranges::find(schema.auto_increment, column.name) != schema.auto_increment.end();
-    if (!given && !automatic && !column.type->nullable()) {
+    if (!given && !IsAutomatic(schema, column.name) && !column.type->nullable()) {
       return InvalidAt(insert.name.at, "INSERT lacks a column that is NOT NULL, name=", column.name,
                        " table=", table.path);
     }
@@ -197,14 +200,22 @@ Result<ResultStreamPtr> Session::State::RunUpdate(const ast::Update& update) {
     if (std::ranges::find(key, name, &types::Column::name) != key.end()) {
       return InvalidAt(value->at, "UPDATE cannot change the primary key, column=", name);
     }
+    if (IsAutomatic(schema, name)) {
+      return ErrorAt(ErrorCode::kInvalidTargetColumn, value->at,
+                     "UPDATE cannot change a column that the server fills in, column=", name);
+    }
   }
+  // Rows go out without what the server fills in; it keeps the value that is there.
+  std::vector<types::Column> columns = schema.columns;
+  std::erase_if(
+      columns, [&schema](const types::Column& column) { return IsAutomatic(schema, column.name); });
   const BindContext context = Context();
   Binder binder(context);
-  ASSIGN_OR_RAISE(const BoundQuery bound, binder.BindOverTable(update.name, schema.columns,
-                                                               update.set, update.where.get()));
+  ASSIGN_OR_RAISE(const BoundQuery bound,
+                  binder.BindOverTable(update.name, columns, update.set, update.where.get()));
   SinkOptions options;
-  for (const types::Column& column : schema.columns) options.columns.push_back(column.name);
-  ASSIGN_OR_RAISE(const int64_t rows, Write(binder, bound, table.path, schema.columns, options));
+  for (const types::Column& column : columns) options.columns.push_back(column.name);
+  ASSIGN_OR_RAISE(const int64_t rows, Write(binder, bound, table.path, columns, options));
   return std::make_unique<FixedStream>(rows);
 }
 
