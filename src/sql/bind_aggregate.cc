@@ -43,6 +43,19 @@ BoundPtr MakeAggregate(const Bound& like, std::string name, SqlType type, std::s
   return bound;
 }
 
+// The exact sum of DECIMALs, NULL beyond 38 digits. The engine's own wraps around at 2^127: the sum
+// of floating numbers tells when it may have; from narrow values it would take 10^10 rows.
+std::string DecimalSumText(const SqlType& from) {
+  const std::string name = SqlType::Decimal(38, from.scale).EngineName();
+  if (from.precision <= 28) return "CAST(SUM(#$1)@ AS " + name + ")";
+  std::string limit(38, '9');
+  if (from.scale > 0) limit.insert(limit.size() - static_cast<size_t>(from.scale), ".");
+  const std::string most = "CAST('" + limit + "' AS " + name + ")";
+  const std::string near = "1.5e" + std::to_string(38 - from.scale);
+  return "CASE WHEN abs(SUM(#CAST($1 AS DOUBLE))@) < " + near + " AND SUM(#$1)@ BETWEEN -" + most +
+         " AND " + most + " THEN SUM(#$1)@ END";
+}
+
 bool IsVariance(const std::string& name) {
   return name.starts_with("STDDEV") || name.starts_with("VAR");
 }
@@ -137,25 +150,18 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
     return InvalidAt(call.at, name, " needs a number, type=", from.ToString());
   if (name == "PERCENTILE") {
     if (args.size() != 2 || !args[1]->type.is_numeric())
-      return InvalidAt(call.at, "PERCENTILE needs a number between 0 and 1");
+      return InvalidAt(call.at, "PERCENTILE needs a constant number between 0 and 1");
+    // The engine takes negative ones for those of the opposite order; it refuses 2.
     return MakeAggregate(like, name, SqlType::Of(SqlKind::kDouble),
-                         "quantile_cont(#CAST($1 AS DOUBLE), CAST($2 AS DOUBLE))@",
+                         "quantile_cont(#CAST($1 AS DOUBLE), CASE WHEN $2 >= 0 THEN CAST($2 AS "
+                         "DOUBLE) ELSE 2e0 END)@",
                          std::move(args));
   }
   if (name == "SUM") {
     SqlType type = from.WithNullable(nullable);
     if (type.kind == SqlKind::kDecimal) {
       type.precision = 38;
-      // A sum beyond 38 digits is NULL; from narrow values it would take 10^10 rows.
-      if (from.precision > 28) {
-        std::string limit(38, '9');
-        if (type.scale > 0) limit.insert(limit.size() - static_cast<size_t>(type.scale), ".");
-        const std::string most_text = "CAST('" + limit + "' AS " + type.EngineName() + ")";
-        return MakeAggregate(like, name, type,
-                             "CASE WHEN SUM(#$1)@ BETWEEN -" + most_text + " AND " + most_text +
-                                 " THEN SUM(#$1)@ END",
-                             std::move(args));
-      }
+      return MakeAggregate(like, name, type, DecimalSumText(from), std::move(args));
     }
     return MakeAggregate(like, name, type, "CAST(SUM(#$1)@ AS " + type.EngineName() + ")",
                          std::move(args));
@@ -168,13 +174,15 @@ Result<BoundPtr> Binder::Impl::Aggregate(const ast::Expr& call, ExprContext& con
                          "CAST(AVG(#CAST($1 AS DOUBLE))@ AS " + type.EngineName() + ")",
                          std::move(args));
   if (from.is_integer()) {
-    return MakeAggregate(like, name, type,
-                         "CAST(CASE WHEN COUNT(#$1)@ > 0 THEN SUM(#$1)@ // COUNT(#$1)@ END AS " +
-                             type.EngineName() + ")",
-                         std::move(args));
+    return MakeAggregate(
+        like, name, type,
+        "CAST(CASE WHEN COUNT(#$1)@ > 0 THEN CAST(SUM(#$1)@ AS BIGINT) // COUNT(#$1)@ END "
+        "AS " +
+            type.EngineName() + ")",
+        std::move(args));
   }
-  const BoundPtr sum =
-      MakeAggregate(like, "SUM", SqlType::Decimal(38, from.scale, nullable), "SUM(#$1)@", {value});
+  const BoundPtr sum = MakeAggregate(like, "SUM", SqlType::Decimal(38, from.scale, nullable),
+                                     DecimalSumText(from), {value});
   const BoundPtr count =
       MakeAggregate(like, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
   const SqlType average = SqlType::Decimal(38, std::max(6, from.scale), nullable);
@@ -207,7 +215,11 @@ Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& ca
   const auto sum_of = [&](const BoundPtr& term) {
     SqlType type = term->type.WithNullable(true);
     if (type.kind == SqlKind::kDecimal) type.precision = 38;
-    return MakeAggregate(call, "SUM", type, "CAST(SUM(#$1)@ AS " + type.EngineName() + ")", {term});
+    return MakeAggregate(call, "SUM", type,
+                         term->type.kind == SqlKind::kDecimal
+                             ? DecimalSumText(term->type)
+                             : "CAST(SUM(#$1)@ AS " + type.EngineName() + ")",
+                         {term});
   };
   const BoundPtr count =
       MakeAggregate(call, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
@@ -305,6 +317,72 @@ Result<BoundPtr> Binder::Impl::Over(const ast::Expr& call, ExprContext& context)
   return bound;
 }
 
+namespace {
+
+using Edge = ast::WindowSpec::Bound;
+
+// ROWS counts rows; RANGE with a distance needs one key that it can be taken from.
+Status CheckDistance(const ast::WindowSpec& window, const Edge& edge, const Bound& distance,
+                     const std::vector<SqlType>& keys) {
+  const Position at = edge.offset->at;
+  if (distance.constant && distance.constant->starts_with("-"))
+    return InvalidAt(at, "window edge cannot be negative");
+  if (window.rows) {
+    return distance.type.is_integer() && distance.constant
+               ? Status::OK()
+               : InvalidAt(at, "ROWS needs a constant whole number as window edge");
+  }
+  if (keys.size() != 1)
+    return InvalidAt(at, "RANGE with a distance needs one key of ORDER BY, keys=", keys.size());
+  const SqlType& key = keys.front();
+  const bool times = distance.number && distance.type.kind == SqlKind::kIntervalSecond &&
+                     (key.is_timestamp() || key.kind == SqlKind::kDate);
+  const bool numbers = distance.type.is_numeric() && distance.constant && key.is_numeric();
+  if (times || numbers) return Status::OK();
+  return InvalidAt(at, "window edge does not fit the key of ORDER BY, edge=",
+                   distance.type.WithNullable(true).ToString(),
+                   " key=", key.WithNullable(true).ToString());
+}
+
+// A frame that ends before it begins is none.
+Status CheckOrder(const ast::WindowSpec& window) {
+  using Kind = Edge::Kind;
+  const auto rank = [](Kind kind) {
+    constexpr Kind kInOrder[] = {Kind::kUnboundedPreceding, Kind::kPreceding, Kind::kCurrentRow,
+                                 Kind::kFollowing, Kind::kUnboundedFollowing};
+    return std::ranges::find(kInOrder, kind) - std::begin(kInOrder);
+  };
+  const Kind to = window.to ? window.to->kind : Kind::kCurrentRow;
+  const bool possible = rank(window.from->kind) <= rank(to) &&
+                        window.from->kind != Kind::kUnboundedFollowing &&
+                        to != Kind::kUnboundedPreceding;
+  return possible ? Status::OK() : InvalidAt(window.at, "window frame ends before it begins");
+}
+
+}  // namespace
+
+Result<std::string> Binder::Impl::EdgeText(const ast::WindowSpec& window,
+                                           const ast::WindowSpec::Bound& edge,
+                                           const std::vector<SqlType>& keys, ExprContext& context) {
+  using Kind = Edge::Kind;
+  switch (edge.kind) {
+    case Kind::kUnboundedPreceding:
+      return std::string("UNBOUNDED PRECEDING");
+    case Kind::kUnboundedFollowing:
+      return std::string("UNBOUNDED FOLLOWING");
+    case Kind::kCurrentRow:
+      return std::string("CURRENT ROW");
+    default:
+      break;
+  }
+  ASSIGN_OR_RAISE(const BoundPtr value, Expression(*edge.offset, context));
+  RETURN_NOT_OK(CheckDistance(window, edge, *value, keys));
+  const std::string offset = value->number
+                                 ? "INTERVAL '" + std::to_string(*value->number) + " milliseconds'"
+                                 : *value->constant;
+  return offset + (edge.kind == Kind::kPreceding ? " PRECEDING" : " FOLLOWING");
+}
+
 Result<std::string> Binder::Impl::WindowText(const ast::WindowSpec& window, ExprContext& context,
                                              std::vector<BoundPtr>* args) {
   const auto place = [args](BoundPtr value) {
@@ -317,39 +395,19 @@ Result<std::string> Binder::Impl::WindowText(const ast::WindowSpec& window, Expr
     text += (text.empty() ? "PARTITION BY " : ", ") + place(std::move(value));
   }
   std::string order;
+  std::vector<SqlType> keys;
   for (const ast::SortKey& key : window.order_by) {
     ASSIGN_OR_RAISE(BoundPtr value, Expression(*key.expr, context));
+    keys.push_back(value->type);
     order += (order.empty() ? " ORDER BY " : ", ") + place(std::move(value)) + SortDirection(key);
   }
   text += order;
-  using Kind = ast::WindowSpec::Bound::Kind;
-  const auto bound = [&](const ast::WindowSpec::Bound& edge) -> Result<std::string> {
-    switch (edge.kind) {
-      case Kind::kUnboundedPreceding:
-        return std::string("UNBOUNDED PRECEDING");
-      case Kind::kUnboundedFollowing:
-        return std::string("UNBOUNDED FOLLOWING");
-      case Kind::kCurrentRow:
-        return std::string("CURRENT ROW");
-      default:
-        break;
-    }
-    ASSIGN_OR_RAISE(BoundPtr value, Expression(*edge.offset, context));
-    std::string offset;
-    if (value->number && value->type.kind == SqlKind::kIntervalSecond) {
-      offset = "INTERVAL '" + std::to_string(*value->number * 1000) + " microseconds'";
-    } else if (value->type.is_numeric() && value->constant) {
-      offset = *value->constant;
-    } else {
-      return InvalidAt(edge.offset->at, "window edge needs a constant number or interval");
-    }
-    return offset + (edge.kind == Kind::kPreceding ? " PRECEDING" : " FOLLOWING");
-  };
   if (window.from) {
-    ASSIGN_OR_RAISE(const std::string from, bound(*window.from));
+    RETURN_NOT_OK(CheckOrder(window));
+    ASSIGN_OR_RAISE(const std::string from, EdgeText(window, *window.from, keys, context));
     std::string to = "CURRENT ROW";
     if (window.to) {
-      ASSIGN_OR_RAISE(to, bound(*window.to));
+      ASSIGN_OR_RAISE(to, EdgeText(window, *window.to, keys, context));
     }
     text += std::string(window.rows ? " ROWS" : " RANGE") + " BETWEEN " + from + " AND " + to;
   }

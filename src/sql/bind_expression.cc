@@ -29,8 +29,66 @@ Result<std::vector<BoundPtr>> Binder::Impl::Arguments(const std::vector<ast::Exp
   return bound;
 }
 
+namespace {
+
+// The operation of an expression that may fail while it runs, as Place has it; empty: it cannot,
+// or what is inside has a place of its own.
+std::string FallibleOperation(const ast::Expr& expr, const SqlType& type) {
+  constexpr std::string_view kSafe[] = {"AND", "OR", "NOT", "=",  "<>",       "<",
+                                        "<=",  ">",  ">=",  "IF", "COALESCE", "COUNT"};
+  switch (expr.kind) {
+    case ExprKind::kCall:
+      if (std::ranges::find(kSafe, expr.name) != std::end(kSafe) || expr.name.starts_with("IS "))
+        return "";
+      return expr.name + (type.is_interval() || type.is_timestamp() ||
+                                  type.kind == SqlKind::kDate || type.kind == SqlKind::kTime
+                              ? " time"
+                              : "");
+    case ExprKind::kInterval:
+      return expr.args.empty() ? "" : "INTERVAL time";
+    case ExprKind::kSubquery:
+      return "query";
+    case ExprKind::kMap:
+      return "MAP";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+BoundPtr Binder::Impl::Placed(BoundPtr value, std::string operation, Position at,
+                              const std::string& column) {
+  if (value->kind == BoundKind::kColumn || value->kind == BoundKind::kLiteral) return value;
+  if (value->place >= 0) {  // A function that ends in a conversion is better known by its name.
+    Place& known = places_[static_cast<size_t>(value->place)];
+    if (known.operation == "CAST" && known.at == at) known.operation = std::move(operation);
+    return value;
+  }
+  auto placed = std::make_shared<Bound>(*value);
+  placed->place = static_cast<int>(places_.size());
+  placed->bytes += PlaceBegin(placed->place).size() + kPlaceEnd.size();
+  // What is in a view stands in no text that the user sees: its name does.
+  places_.push_back({std::move(operation), view_depth_ > 0 ? view_at_ : at, column});
+  return placed;
+}
+
+Result<BoundPtr> Binder::Impl::Cast(BoundPtr value, const SqlType& to, CastMode mode, Position at,
+                                    const std::string& column) {
+  const bool text = value->type.is_text();
+  ASSIGN_OR_RAISE(BoundPtr cast, CastTo(value, to, mode, at, context_.time_zone, column));
+  if (cast == value || (mode == CastMode::kWiden && !text)) return cast;
+  const std::string operation = text && to.is_integer()     ? "text to number"
+                                : text && to.is_timestamp() ? "text to timestamp"
+                                : to.is_nested()            ? "nested cast"
+                                                            : "CAST";
+  return Placed(std::move(cast), operation, at, column);
+}
+
 Result<BoundPtr> Binder::Impl::Expression(const ast::Expr& expr, ExprContext& context) {
   ASSIGN_OR_RAISE(BoundPtr bound, ExpressionOf(expr, context));
+  if (std::string operation = FallibleOperation(expr, bound->type); !operation.empty())
+    bound = Placed(std::move(bound), std::move(operation), expr.at);
   if (bound->bytes > kEngineTextMax) {
     return InvalidAt(expr.at, "expression is too large once its functions are written out, bytes=",
                      bound->bytes, " limit=", kEngineTextMax);
@@ -294,7 +352,7 @@ std::optional<int64_t> IntervalAmount(std::string_view text, const IntervalUnit*
       text.remove_prefix(1);
     }
   }
-  if (!text.empty()) return std::nullopt;
+  if (!text.empty() || (unit->months && total > INT32_MAX)) return std::nullopt;
   return negative ? -total : total;
 }
 
@@ -477,7 +535,12 @@ Result<BoundPtr> Binder::Impl::IndexOf(const ast::Expr& expr, ExprContext& conte
   if (type.kind == SqlKind::kArray) {
     if (!index->type.is_integer())
       return InvalidAt(expr.at, "an ARRAY needs a whole number as index");
-    return MakeTyped("INDEX", type.children[0].WithNullable(true), "list_extract($1, $2)",
+    if (index->constant && (*index->constant == "0" || index->constant->starts_with("-"))) {
+      return InvalidAt(expr.args[1]->at, "index of an ARRAY starts at 1, index=", *index->constant);
+    }
+    // The engine counts negative ones from the end; it has nothing at 0.
+    return MakeTyped("INDEX", type.children[0].WithNullable(true),
+                     "list_extract($1, greatest(CAST($2 AS BIGINT), 0))",
                      {std::move(whole), std::move(index)});
   }
   if (type.kind == SqlKind::kMap) {

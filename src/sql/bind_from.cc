@@ -192,7 +192,7 @@ Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relati
   };
   Result<ast::QueryPtr> parsed = ParseQuery(view.query);
   if (!parsed.ok()) return inside(parsed.status());
-  ++view_depth_;
+  if (view_depth_++ == 0) view_at_ = relation.at;
   std::vector<const ast::CommonTable*> outside;
   std::swap(outside, common_tables_);
   Frame frame;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sql/binder_internal.h"
+#include "sql/json_path.h"
 
 namespace sluice::sql {
 
@@ -31,8 +32,8 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"REPLACE", "sss", "STRING", "flink_replace($1, $2, $3)"},
     {"TRANSLATE", "sss", "STRING", "translate($1, $2, $3)"},
     {"REVERSE", "s", "STRING?", "reverse($1)"},
-    {"LEFT", "si", "V?", "left($1, greatest($2, 0))"},
-    {"RIGHT", "si", "V?", "right($1, greatest($2, 0))"},
+    {"LEFT", "si", "V?", "flink_left($1, $2)"},
+    {"RIGHT", "si", "V?", "flink_right($1, $2)"},
     {"SUBSTRING", "si", "V?", "flink_substring($1, $2, 2147483647)"},
     {"SUBSTRING", "sii", "V?", "flink_substring($1, $2, $3)"},
     {"SUBSTR", "si", "V?", "flink_substring($1, $2, 2147483647)"},
@@ -45,49 +46,55 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"INSTR", "ss", "INT", "flink_locate($2, $1, 1)"},
     {"CHAR_LENGTH", "s", "INT", "CAST(length($1) AS INTEGER)"},
     {"CHARACTER_LENGTH", "s", "INT", "CAST(length($1) AS INTEGER)"},
-    {"ASCII", "s", "INT", "CAST(ascii($1) AS INTEGER)"},
-    {"CHR", "l", "STRING?", "chr(CAST($1 % 256 AS INTEGER))"},
+    {"ASCII", "s", "INT", "flink_ascii($1)"},
+    {"CHR", "l", "STRING?", "flink_chr($1)"},
     {"MD5", "s", "CHAR32", "md5($1)"},
     {"SHA1", "s", "CHAR40", "sha1($1)"},
     {"SHA256", "s", "CHAR64", "sha256($1)"},
     {"TO_BASE64", "s", "STRING", "to_base64(encode($1))"},
     {"FROM_BASE64", "s", "STRING", "decode(from_base64($1))"},
-    {"UNHEX", "s", "BYTES?", "unhex($1)"},
+    {"UNHEX", "s", "BYTES?", "try(unhex($1))"},
     {"BIN", "l", "STRING", "bin($1)"},
     {"STARTSWITH", "ss", "BOOLEAN", "starts_with($1, $2)"},
     {"ENDSWITH", "ss", "BOOLEAN", "ends_with($1, $2)"},
-    {"REGEXP", "ss", "BOOLEAN", "regexp_matches($1, $2)"},
+    {"REGEXP", "ss", "BOOLEAN",
+     "CASE WHEN $2 = '' AND $1 IS NOT NULL THEN FALSE ELSE regexp_matches($1, $2) END"},
     {"REGEXP_REPLACE", "sss", "STRING",
      "regexp_replace(flink_room_to_replace($1, $3), $2, $3, 'g')"},
     {"REGEXP_EXTRACT", "ss", "STRING?",
      "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END"},
     {"REGEXP_EXTRACT", "ssi", "STRING?",
-     "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2, $3) END"},
+     "CASE WHEN $3 >= 0 AND regexp_matches($1, $2) THEN regexp_extract($1, $2, $3) END"},
     {"SPLIT_INDEX", "ssi", "STRING?", "flink_split_index($1, $2, $3)"},
     {"PARSE_URL", "ss", "STRING?", "flink_parse_url($1, $2)"},
     {"IS_ALPHA", "s", "BOOLEAN", "flink_is_alpha($1)"},
     {"IS_DIGIT", "s", "BOOLEAN", "flink_is_digit($1)"},
     {"IS_DECIMAL", "s", "BOOLEAN", "flink_is_decimal($1)"},
-    {"JSON_VALUE", "ss", "STRING?", "json_extract_string($1, $2)"},
-    {"JSON_EXISTS", "ss", "BOOLEAN?", "json_exists($1, $2)"},
+    {"JSON_VALUE", "ss", "STRING?",
+     "CASE WHEN NOT json_valid($1) THEN NULL WHEN json_type($1, $2) IN ('ARRAY', 'OBJECT') THEN "
+     "NULL "
+     "ELSE json_extract_string($1, $2) END"},
+    {"JSON_EXISTS", "ss", "BOOLEAN?",
+     "CASE WHEN NOT json_valid($1) THEN FALSE ELSE json_exists($1, $2) END"},
     {"JSON_QUERY", "ss", "STRING?",
-     "CASE WHEN json_type($1, $2) IN ('ARRAY', 'OBJECT') THEN CAST(json_extract($1, $2) AS "
+     "CASE WHEN NOT json_valid($1) THEN NULL WHEN json_type($1, $2) IN ('ARRAY', 'OBJECT') THEN "
+     "CAST(json_extract($1, $2) AS "
      "VARCHAR) END"},
     {"UUID", "", "CHAR36", "CAST(uuid() AS VARCHAR)"},
-    {"SQRT", "d", "DOUBLE", "sqrt($1)"},
+    {"SQRT", "d", "DOUBLE", "flink_sqrt($1)"},
     {"EXP", "d", "DOUBLE", "exp($1)"},
-    {"LN", "d", "DOUBLE", "ln($1)"},
-    {"LOG", "d", "DOUBLE", "ln($1)"},
-    {"LOG", "dd", "DOUBLE", "(ln($2) / ln($1))"},
-    {"LOG10", "d", "DOUBLE", "log10($1)"},
-    {"LOG2", "d", "DOUBLE", "log2($1)"},
+    {"LN", "d", "DOUBLE", "flink_ln($1)"},
+    {"LOG", "d", "DOUBLE", "flink_ln($1)"},
+    {"LOG", "dd", "DOUBLE", "(flink_ln($2) / flink_ln($1))"},
+    {"LOG10", "d", "DOUBLE", "flink_log10($1)"},
+    {"LOG2", "d", "DOUBLE", "(flink_ln($1) / flink_ln(2e0))"},
     {"POWER", "dd", "DOUBLE", "power($1, $2)"},
-    {"SIN", "d", "DOUBLE", "sin($1)"},
-    {"COS", "d", "DOUBLE", "cos($1)"},
-    {"TAN", "d", "DOUBLE", "tan($1)"},
-    {"COT", "d", "DOUBLE", "cot($1)"},
-    {"ASIN", "d", "DOUBLE", "asin($1)"},
-    {"ACOS", "d", "DOUBLE", "acos($1)"},
+    {"SIN", "d", "DOUBLE", "flink_sin($1)"},
+    {"COS", "d", "DOUBLE", "flink_cos($1)"},
+    {"TAN", "d", "DOUBLE", "flink_tan($1)"},
+    {"COT", "d", "DOUBLE", "flink_cot($1)"},
+    {"ASIN", "d", "DOUBLE", "flink_asin($1)"},
+    {"ACOS", "d", "DOUBLE", "flink_acos($1)"},
     {"ATAN", "d", "DOUBLE", "atan($1)"},
     {"ATAN2", "dd", "DOUBLE", "atan2($1, $2)"},
     {"SINH", "d", "DOUBLE", "sinh($1)"},
@@ -98,7 +105,9 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"PI", "", "DOUBLE", "pi()"},
     {"E", "", "DOUBLE", "exp(1e0)"},
     {"RAND", "", "DOUBLE", "random()"},
-    {"RAND_INTEGER", "i", "INT", "CAST(floor(random() * $1) AS INTEGER)"},
+    {"RAND_INTEGER", "i", "INT",
+     "CAST(floor(random() * CASE WHEN $1 > 0 THEN $1 ELSE error('RAND_INTEGER needs a number above "
+     "zero') END) AS INTEGER)"},
 };
 
 std::optional<SqlType> ParameterType(char letter) {
@@ -188,6 +197,73 @@ Result<BoundPtr> Binder::Impl::Call(const ast::Expr& call, ExprContext& context)
   return Function(call, std::move(args));
 }
 
+namespace {
+
+// Groups that a regular expression captures.
+int CountGroups(std::string_view pattern) {
+  int groups = 0;
+  bool in_class = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const std::string_view rest = pattern.substr(i);
+    if (rest.front() == '\\') {
+      ++i;
+    } else if (in_class) {
+      in_class = rest.front() != ']';
+    } else if (rest.front() == '[') {
+      in_class = true;
+      if (rest.substr(1).starts_with("]") || rest.substr(1).starts_with("^]"))
+        i += rest[1] == '^' ? 2 : 1;
+    } else if (rest.front() == '(') {
+      const bool named = rest.starts_with("(?P<") || (rest.starts_with("(?<") && rest.size() > 3 &&
+                                                      rest[3] != '=' && rest[3] != '!');
+      groups += named || !rest.starts_with("(?") ? 1 : 0;
+    }
+  }
+  return groups;
+}
+
+// The group that REGEXP_EXTRACT asks for: NULL when the pattern has none such.
+Result<BoundPtr> GroupOf(const ast::Expr& call, const std::vector<BoundPtr>& args) {
+  constexpr int kGroupMax = 9;  // The engine's.
+  const BoundPtr& group = args[2];
+  if (!group->constant || !args[1]->constant) {
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.args[2]->at,
+                   "REGEXP_EXTRACT with a computed pattern or group is not supported yet");
+  }
+  const int64_t number = std::strtoll(group->constant->c_str(), nullptr, 10);
+  if (number < 0 || number > CountGroups(*args[1]->constant)) return MakeNull();
+  if (number > kGroupMax) {
+    return ErrorAt(ErrorCode::kUnsupportedVersion, call.args[2]->at,
+                   "REGEXP_EXTRACT of this group is not supported yet, group=", number,
+                   " group_max=", kGroupMax);
+  }
+  return group;
+}
+
+// Constant arguments that the engine writes in another way, or takes for something else.
+Status PrepareArguments(const ast::Expr& call, std::vector<BoundPtr>* args) {
+  const std::string& name = call.name;
+  if (name == "REGEXP_REPLACE" && (*args)[2]->constant)
+    (*args)[2] = MakeString(ReplacementText(*(*args)[2]->constant));
+  if (name == "REGEXP_EXTRACT" && args->size() == 3) {
+    ASSIGN_OR_RAISE((*args)[2], GroupOf(call, *args));
+  }
+  if (name == "JSON_VALUE" || name == "JSON_QUERY" || name == "JSON_EXISTS") {
+    BoundPtr& path = (*args)[1];
+    if (!path->constant) {
+      path = MakeCall("JSON PATH", SqlType::String(), "flink_json_path($1)", {path});
+      return Status::OK();
+    }
+    const auto checked = EngineJsonPath(*path->constant);
+    if (!checked.ok())
+      return ErrorAt(CodeOf(checked.status()), call.args[1]->at, checked.status().message());
+    path = MakeString(*checked);
+  }
+  return Status::OK();
+}
+
+}  // namespace
+
 Result<BoundPtr> Binder::Impl::Function(const ast::Expr& call, std::vector<BoundPtr> args) {
   const std::string& name = call.name;
   bool known = false;
@@ -204,8 +280,7 @@ Result<BoundPtr> Binder::Impl::Function(const ast::Expr& call, std::vector<Bound
         ASSIGN_OR_RAISE(args[i], Widen(std::move(args[i]), *type, call.at));
       }
     }
-    if (name == "REGEXP_REPLACE" && args[2]->constant)
-      args[2] = MakeString(ReplacementText(*args[2]->constant));
+    RETURN_NOT_OK(PrepareArguments(call, &args));
     const bool loses = function.result.ends_with('?');
     SqlType type =
         ResultType(function.result.substr(0, function.result.size() - (loses ? 1 : 0)), args);
@@ -267,8 +342,8 @@ Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vecto
   const std::string function = name == "ROUND" ? "round" : "trunc";
   if (type.kind == SqlKind::kDecimal) {
     if (!args[1]->constant) {
-      return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")",
-                      args);
+      return ErrorAt(ErrorCode::kUnsupportedVersion, call.at, name,
+                     " of DECIMAL to a computed number of digits is not supported yet");
     }
     const int digits = std::atoi(args[1]->constant->c_str());
     if (digits >= type.scale) return args[0];
@@ -288,7 +363,15 @@ Result<BoundPtr> Binder::Impl::NumericFunction(const ast::Expr& call, std::vecto
                         "CAST($1 AS DOUBLE), CAST($2 AS INTEGER)) AS " + type.EngineName() + ")",
                     args);
   }
-  return MakeCall(name, type, "CAST(" + function + "($1, $2) AS " + type.EngineName() + ")", args);
+  if (name == "ROUND") {  // The engine's own wraps around.
+    return MakeCall(name, type,
+                    "CAST(flink_round_integer(CAST($1 AS BIGINT), CAST($2 AS INTEGER)) AS " +
+                        type.EngineName() + ")",
+                    args);
+  }
+  return MakeCall(name, type,
+                  "CAST(" + function + "($1, CAST($2 AS INTEGER)) AS " + type.EngineName() + ")",
+                  args);
 }
 
 namespace {

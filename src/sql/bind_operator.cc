@@ -236,6 +236,13 @@ std::optional<int64_t> NegatedInteger(const Bound& literal) {
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
+// Is it the least number of its type, whose opposite is none of it?
+bool IsLeast(const Bound& literal) {
+  const std::string& digits = *literal.constant;
+  return (literal.type.kind == SqlKind::kInteger && digits == std::to_string(INT32_MIN)) ||
+         (literal.type.kind == SqlKind::kBigInt && digits == std::to_string(INT64_MIN));
+}
+
 Result<BoundPtr> Negate(BoundPtr value, Position at) {
   if (value->number) return MakeInterval(value->type.kind, -*value->number);
   if (!value->type.is_numeric() && !value->type.is_interval()) {
@@ -243,6 +250,10 @@ Result<BoundPtr> Negate(BoundPtr value, Position at) {
   }
   if (value->kind == BoundKind::kLiteral && value->constant) {
     if (const auto whole = NegatedInteger(*value)) return MakeInteger(*whole);
+    if (IsLeast(*value)) {
+      return InvalidAt(at, "number is out of range, operation=-(", *value->constant,
+                       ") type=", value->type.WithNullable(true).ToString());
+    }
     const std::string text =
         value->constant->starts_with("-") ? value->constant->substr(1) : "-" + *value->constant;
     return MakeLiteral(value->type, "CAST('" + text + "' AS " + value->type.EngineName() + ")",

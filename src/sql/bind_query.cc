@@ -19,6 +19,7 @@ const std::set<DecimalFunction>& Binder::decimal_functions() const {
   return impl_->decimal_functions_;
 }
 const std::vector<TableMention>& Binder::mentions() const { return impl_->mentions_; }
+const std::vector<Place>& Binder::places() const { return impl_->places_; }
 
 namespace {
 

@@ -16,6 +16,13 @@ std::string MicrosText(int64_t ms) { return "to_microseconds(" + std::to_string(
 }  // namespace
 
 // The constant intervals of a window call, in milliseconds.
+namespace {
+
+// Windows of HOP and CUMULATE that a row may be in: each is a row of the engine's.
+constexpr int64_t kWindowsOfRowMax = 1'000'000;
+
+}  // namespace
+
 Result<std::vector<int64_t>> Binder::Impl::WindowIntervals(
     const std::string& kind, const std::vector<ast::ExprPtr>& arguments, size_t from, Position at,
     ExprContext& context) {
@@ -39,6 +46,11 @@ Result<std::vector<int64_t>> Binder::Impl::WindowIntervals(
   }
   if (kind == "CUMULATE" && intervals[1] % intervals[0] != 0) {
     return InvalidAt(at, "CUMULATE needs a size that is a multiple of its step");
+  }
+  if (least == 2 && intervals[1] / intervals[0] > kWindowsOfRowMax) {
+    return InvalidAt(at, kind,
+                     " puts each row into too many windows, windows=", intervals[1] / intervals[0],
+                     " limit=", kWindowsOfRowMax);
   }
   return intervals;
 }

@@ -7,6 +7,7 @@
 
 #include "sql/ast.h"
 #include "sql/bound.h"
+#include "sql/engine_error.h"
 #include "sql/scalar_functions.h"
 #include "sql/table_source.h"
 
@@ -91,6 +92,8 @@ class Binder {
   std::vector<ScanUse>& scans();
   const std::set<DecimalFunction>& decimal_functions() const;
   const std::vector<TableMention>& mentions() const;
+  /// What the marks in the SQL of its queries stand for.
+  const std::vector<Place>& places() const;
 
   class Impl;
 

@@ -173,18 +173,22 @@ class Binder::Impl {
   Result<BoundPtr> Variance(const std::string& name, const Bound& call, BoundPtr value,
                             Position at);
   Result<BoundPtr> Over(const ast::Expr& call, ExprContext& context);
+  Result<std::string> EdgeText(const ast::WindowSpec& window, const ast::WindowSpec::Bound& edge,
+                               const std::vector<SqlType>& keys, ExprContext& context);
   Result<std::string> WindowText(const ast::WindowSpec& window, ExprContext& context,
                                  std::vector<BoundPtr>* args);
 
   // Shared.
   Result<BoundPtr> Cast(BoundPtr value, const SqlType& to, CastMode mode, Position at,
-                        const std::string& column = "") {
-    return CastTo(std::move(value), to, mode, at, context_.time_zone, column);
-  }
+                        const std::string& column = "");
   /// A conversion that keeps the value; cannot fail for types from CommonType.
   Result<BoundPtr> Widen(BoundPtr value, const SqlType& to, Position at) {
     return Cast(std::move(value), to, CastMode::kWiden, at);
   }
+  /// The value with its place noted, for what fails while the statement runs. A value that has a
+  /// place keeps it.
+  BoundPtr Placed(BoundPtr value, std::string operation, Position at,
+                  const std::string& column = "");
   BoundPtr DecimalCall(sql::Arithmetic op, BoundPtr a, BoundPtr b, const SqlType& result);
   std::string NextName() { return "c" + std::to_string(++names_); }
   std::string Typed(const Bound& expr) const;
@@ -193,9 +197,11 @@ class Binder::Impl {
   std::vector<ScanUse> scans_;
   std::set<DecimalFunction> decimal_functions_;
   std::vector<TableMention> mentions_;
+  std::vector<Place> places_;
   std::vector<const ast::CommonTable*> common_tables_;  // In sight; the last of a name wins.
   int names_ = 0;
   int view_depth_ = 0;
+  Position view_at_;  // Where the statement names the view that is being expanded.
   int subquery_depth_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "sql/engine_error.h"
 
 namespace sluice::sql {
 
@@ -63,9 +64,11 @@ uint64_t BytesOf(const Bound& expr) {
 void EmitTo(const Bound& expr, std::string* out) {
   if (expr.kind == BoundKind::kColumn || expr.kind == BoundKind::kLiteral) {
     *out += expr.text;
-  } else {
-    Fill(expr, out);
+    return;
   }
+  if (expr.place >= 0) *out += PlaceBegin(expr.place);
+  Fill(expr, out);
+  if (expr.place >= 0) *out += kPlaceEnd;
 }
 
 }  // namespace

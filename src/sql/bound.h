@@ -37,6 +37,7 @@ struct Bound {
   BoundPtr filter;                      ///< kAggregate: FILTER (WHERE …).
   std::set<std::string> outer_columns;  ///< kSubquery: internal names it takes from around it.
   bool window = false;                  ///< Contains an OVER.
+  int place = -1;                       ///< Of the binder's places, when its SQL is marked.
   uint64_t bytes = 0;                   ///< At least as long as its SQL text.
 
   bool is_null_literal() const {

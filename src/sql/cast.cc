@@ -164,7 +164,7 @@ std::string ToBinary(const Casting& c) {
 
 std::string ToDate(const Casting& c) {
   if (c.from.kind == SqlKind::kDate) return "$1";
-  if (c.from.is_text()) return c.ToTarget("$1");
+  if (c.from.is_text()) return c.ToTarget(c.Function("date_text") + "($1)");
   if (c.from.kind == SqlKind::kTimestamp) return c.ToTarget("$1");
   if (c.from.kind == SqlKind::kTimestampLtz)
     return c.ToTarget(LocalReading("$1", c.from.is_nanos(), c.zone));

@@ -1,108 +1,14 @@
 #include "sql/duckdb_handles.h"
 
-#include <cctype>
-#include <charconv>
 #include <vector>
 
 namespace sluice::sql::duckdb {
 
-namespace {
-
-// What the engine's kinds of exception mean to whoever sent the statement.
-struct KindOfError {
-  std::string_view prefix;
-  ErrorCode code;
-  std::string_view words;  // Said in front of the engine's own text.
-};
-constexpr KindOfError kKinds[] = {
-    // The rows hold a value that the statement cannot compute with.
-    {"Invalid Input Error: ", ErrorCode::kInvalidTable, ""},
-    {"Conversion Error: ", ErrorCode::kInvalidTable, ""},
-    {"Out of Range Error: ", ErrorCode::kInvalidTable, ""},
-    {"Mismatch Type Error: ", ErrorCode::kInvalidTable, ""},
-    {"Constraint Error: ", ErrorCode::kInvalidTable, ""},
-    {"Not implemented Error: ", ErrorCode::kUnsupportedVersion, ""},
-    // The statement needs more than there is; it may succeed later or with less.
-    {"Out of Memory Error: ", ErrorCode::kStorageBackpressure,
-     "statement needs more memory than the query engine may use, reason="},
-    {"IO Error: ", ErrorCode::kStorage, "query engine cannot use its disk, reason="},
-    {"INTERRUPT Error: ", ErrorCode::kOperationNotAttempted, "statement was stopped, reason="},
-    {"Interrupted Error: ", ErrorCode::kOperationNotAttempted, "statement was stopped, reason="},
-};
-constexpr std::string_view kDepthText = "Max expression depth limit";
-constexpr std::string_view kOwnMark = "sluice error ";  // An error of ours on its way through.
-
-struct TypeName {
-  std::string_view engine;
-  std::string_view ours;
-};
-constexpr TypeName kTypeNames[] = {
-    {"INT128", "DECIMAL(38, 0)"}, {"INT64", "BIGINT"}, {"INT32", "INT"},
-    {"INT16", "SMALLINT"},        {"INT8", "TINYINT"}, {"VARCHAR", "STRING"}};
-
-// Is `at` inside 'a value'? The apostrophe of a word ("can't") opens nothing.
-bool IsQuoted(std::string_view text, size_t at) {
-  bool quoted = false;
-  for (size_t i = 0; i < at; ++i) {
-    const bool in_word = i > 0 && i + 1 < text.size() &&
-                         std::isalnum(static_cast<unsigned char>(text[i - 1])) != 0 &&
-                         std::isalnum(static_cast<unsigned char>(text[i + 1])) != 0;
-    if (text[i] == '\'' && !in_word) quoted = !quoted;
-  }
-  return quoted;
-}
-
-// Without the engine's hints, places in its own SQL and names of its own types.
-std::string Readable(std::string_view text) {
-  for (const std::string_view tail : {"\n\nLINE ", " when casting from source column",
-                                      "\nPossible solutions", "\nDatabase is launched"}) {
-    text = text.substr(0, text.find(tail));
-  }
-  std::string readable(text);
-  for (const TypeName& name : kTypeNames) {
-    for (size_t at = 0; (at = readable.find(name.engine, at)) != std::string::npos;) {
-      const bool inside = IsQuoted(readable, at);
-      const bool part =
-          inside || (at > 0 && std::isalnum(static_cast<unsigned char>(readable[at - 1])) != 0);
-      if (!part) readable.replace(at, name.engine.size(), name.ours);
-      at += part ? name.engine.size() : name.ours.size();
-    }
-  }
-  return readable;
-}
-
-}  // namespace
-
-std::string MarkError(const Status& status) {
-  return std::string(kOwnMark) + std::to_string(static_cast<int32_t>(CodeOf(status))) + ": " +
-         status.message();
-}
-
-Status EngineError(const char* message) {
-  const std::string_view text = message == nullptr ? "query failed" : message;
-  if (const size_t mark = text.find(kOwnMark); mark != std::string_view::npos) {
-    const std::string_view own = text.substr(mark + kOwnMark.size());
-    int32_t code = 0;
-    const auto [end, error] = std::from_chars(own.data(), own.data() + own.size(), code);
-    if (error == std::errc() && own.substr(static_cast<size_t>(end - own.data())).starts_with(": "))
-      return MakeError(static_cast<ErrorCode>(code),
-                       std::string(own.substr(static_cast<size_t>(end - own.data()) + 2)));
-  }
-  if (text.find(kDepthText) != std::string_view::npos)
-    return Error(ErrorCode::kInvalidTable, "expression is nested too deep for the query engine");
-  for (const KindOfError& kind : kKinds) {
-    if (text.starts_with(kind.prefix))
-      return Error(kind.code, kind.words, Readable(text.substr(kind.prefix.size())));
-  }
-  // A translation of ours that the engine refuses, or a fault of the engine.
-  return Error(ErrorCode::kUnknownServer, "query engine failed, reason=", Readable(text));
-}
-
-Result<Owned<DataChunk>> QueryResult::Fetch() {
+Result<Owned<DataChunk>> QueryResult::Fetch(const EngineText& text) {
   const DataChunk chunk = api_->fetch_chunk(handle_);
   if (chunk == nullptr) {
     const char* error = api_->result_error(&handle_);
-    if (error != nullptr && *error != '\0') return EngineError(error);
+    if (error != nullptr && *error != '\0') return EngineError(error, text);
   }
   return Owned<DataChunk>(chunk, api_->destroy_data_chunk);
 }
@@ -113,18 +19,20 @@ Status Run(const Api& api, Connection connection, const std::string& sql) {
   return EngineError(api.result_error(result.handle()));
 }
 
-Result<QueryResult> Stream(const Api& api, Connection connection, const std::string& sql) {
+Result<QueryResult> Stream(const Api& api, Connection connection, const std::string& sql,
+                           const std::vector<Place>& places) {
+  const EngineText text{sql, &places};
   PreparedStatement raw = nullptr;
   const State prepared = api.prepare(connection, sql.c_str(), &raw);
   const Owned<PreparedStatement> statement(raw, api.destroy_prepare);
-  if (prepared != State::kSuccess) return EngineError(api.prepare_error(raw));
+  if (prepared != State::kSuccess) return EngineError(api.prepare_error(raw), text);
   PendingResult raw_pending = nullptr;
   const State started = api.pending_prepared_streaming(raw, &raw_pending);
   const Owned<PendingResult> pending(raw_pending, api.destroy_pending);
-  if (started != State::kSuccess) return EngineError(api.pending_error(raw_pending));
+  if (started != State::kSuccess) return EngineError(api.pending_error(raw_pending), text);
   QueryResult result(api);
   if (api.execute_pending(raw_pending, result.handle()) != State::kSuccess) {
-    return EngineError(api.result_error(result.handle()));
+    return EngineError(api.result_error(result.handle()), text);
   }
   return result;
 }

@@ -3,8 +3,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sql/duckdb_api.h"
+#include "sql/engine_error.h"
 #include "sql/sql_type.h"
 
 namespace sluice::sql::duckdb {
@@ -48,27 +50,20 @@ class QueryResult {
 
   ResultHandle* handle() { return &handle_; }
   /// The next chunk, empty at the end. Errors: those of the query while it runs.
-  Result<Owned<DataChunk>> Fetch();
+  /// `text`: what was run.
+  Result<Owned<DataChunk>> Fetch(const EngineText& text);
 
  private:
   const Api* api_;
   ResultHandle handle_;
 };
 
-/// Turn the engine's message into an error of ours, the one place where that happens: a value that
-/// the statement cannot compute with is kInvalidTable, as wrong text is; memory and disk have their
-/// codes; a statement that the engine should have taken is kUnknownServer.
-Status EngineError(const char* message);
-
-/// An error's text for the engine to carry from our callbacks to EngineError, which gives it back
-/// with its code.
-std::string MarkError(const Status& status);
-
 /// Run text whose result is of no interest.
 Status Run(const Api& api, Connection connection, const std::string& sql);
 
-/// Start a query whose rows are produced as they are fetched.
-Result<QueryResult> Stream(const Api& api, Connection connection, const std::string& sql);
+/// Start a query whose rows are produced as they are fetched. `places`: those of its marks.
+Result<QueryResult> Stream(const Api& api, Connection connection, const std::string& sql,
+                           const std::vector<Place>& places);
 
 /// The engine's type that holds an SQL type (SqlType says which).
 Owned<LogicalType> MakeType(const Api& api, const SqlType& type);

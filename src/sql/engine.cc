@@ -97,6 +97,7 @@ Result<duckdb::Owned<duckdb::Connection>> Engine::State::Connect() {
   }
   duckdb::Owned<duckdb::Connection> connection(raw, api.disconnect);
   RETURN_NOT_OK(duckdb::Run(api, raw, "SET TimeZone='UTC'"));
+  RETURN_NOT_OK(duckdb::Run(api, raw, "SET errors_as_json=true"));  // With the place in the SQL.
   // The parser's own limit comes first: one level of ours is up to six of the engine's.
   RETURN_NOT_OK(duckdb::Run(api, raw, "SET max_expression_depth TO 2000"));
   return connection;

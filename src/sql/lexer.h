@@ -12,6 +12,7 @@ namespace sluice::sql {
 struct Position {
   int line = 1;
   int column = 1;
+  bool operator==(const Position&) const = default;
 };
 
 /// Text of the user as messages show it: cut when long, without control characters.

@@ -16,13 +16,11 @@ std::shared_ptr<arrow::Schema> SchemaOfResult(const std::vector<ResultColumn>& c
   return arrow::schema(std::move(fields));
 }
 
-Result<std::unique_ptr<QueryStream>> QueryStream::Start(Engine::State& engine,
-                                                        duckdb::Connection connection,
-                                                        TableCatalog& tables,
-                                                        const BoundQuery& query,
-                                                        std::vector<ScanUse> scans) {
+Result<std::unique_ptr<QueryStream>> QueryStream::Start(
+    Engine::State& engine, duckdb::Connection connection, TableCatalog& tables,
+    const BoundQuery& query, std::vector<ScanUse> scans, std::vector<Place> places) {
   std::unique_ptr<QueryStream> stream(
-      new QueryStream(engine, connection, tables, query, std::move(scans)));
+      new QueryStream(engine, connection, tables, query, std::move(scans), std::move(places)));
   RETURN_NOT_OK(stream->FixViews());
   const Status running = stream->Run();
   if (!running.ok()) RETURN_NOT_OK(stream->StartOver(running));
@@ -30,13 +28,15 @@ Result<std::unique_ptr<QueryStream>> QueryStream::Start(Engine::State& engine,
 }
 
 QueryStream::QueryStream(Engine::State& engine, duckdb::Connection connection, TableCatalog& tables,
-                         const BoundQuery& query, std::vector<ScanUse> scans)
+                         const BoundQuery& query, std::vector<ScanUse> scans,
+                         std::vector<Place> places)
     : engine_(engine),
       connection_(connection),
       tables_(tables),
       interruption_(*tables.interruption()),
       sql_(query.sql),
       scans_(std::move(scans)),
+      places_(std::move(places)),
       result_(engine.api) {
   for (const OutputColumn& column : query.columns) {
     types_.push_back(column.type);
@@ -121,7 +121,7 @@ Status QueryStream::FixViews() {
 
 Status QueryStream::Run() {
   ++starts_;
-  ASSIGN_OR_RAISE(result_, duckdb::Stream(engine_.api, connection_, sql_));
+  ASSIGN_OR_RAISE(result_, duckdb::Stream(engine_.api, connection_, sql_, places_));
   ended_ = false;
   return Status::OK();
 }
@@ -159,7 +159,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::NextOf(int64_t rows_min
 Result<bool> QueryStream::Advance() {
   while (chunk_next_ == chunk_rows_ && !ended_) {
     RETURN_NOT_OK(interruption_.status());
-    auto fetched = result_.Fetch();
+    auto fetched = result_.Fetch({sql_, &places_});
     // The engine knows only that it was stopped, not why.
     if (!fetched.ok()) RETURN_NOT_OK(interruption_.status());
     ASSIGN_OR_RAISE(chunk_, std::move(fetched));

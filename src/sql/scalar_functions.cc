@@ -7,6 +7,7 @@
 
 #include "base/floor_div.h"
 #include "sql/java_text.h"
+#include "sql/lexer.h"
 #include "sql/scalar_register_internal.h"
 
 namespace sluice::sql {
@@ -17,12 +18,39 @@ namespace {
 
 Outcome<int64_t> IntegerDivide(int64_t a, int64_t b) {
   if (b == 0) return Status::ExecutionError("division by zero");
-  return b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a / b;
+  if (a == INT64_MIN && b == -1)
+    return Status::ExecutionError("number is out of range, operation=", a, " / ", b,
+                                  " type=BIGINT");
+  return a / b;
 }
 Outcome<int64_t> IntegerModulo(int64_t a, int64_t b) {
   if (b == 0) return Status::ExecutionError("division by zero");
   return b == -1 ? 0 : a % b;
 }
+// To the nearest multiple of a power of ten when `digits` is negative, halves away from zero.
+Outcome<int64_t> RoundInteger(int64_t value, int32_t digits) {
+  constexpr int32_t kDigitsMost = 19;
+  if (digits >= 0) return value;
+  if (digits < -kDigitsMost) return 0;
+  __int128 step = 1;
+  for (int32_t i = 0; i < -digits; ++i) step *= 10;
+  const __int128 half = value < 0 ? -step / 2 : step / 2;
+  const __int128 rounded = (value + half) / step * step;
+  if (rounded > INT64_MAX || rounded < INT64_MIN)
+    return Status::ExecutionError("number is out of range, operation=ROUND(", value, ", ", digits,
+                                  ") type=BIGINT");
+  return static_cast<int64_t>(rounded);
+}
+// As Java's Math: NaN or infinite where there is no value.
+Outcome<double> SquareRoot(double value) { return std::sqrt(value); }
+Outcome<double> NaturalLogarithm(double value) { return std::log(value); }
+Outcome<double> DecimalLogarithm(double value) { return std::log10(value); }
+Outcome<double> Sine(double value) { return std::sin(value); }
+Outcome<double> Cosine(double value) { return std::cos(value); }
+Outcome<double> Tangent(double value) { return std::tan(value); }
+Outcome<double> Cotangent(double value) { return 1 / std::tan(value); }
+Outcome<double> ArcSine(double value) { return std::asin(value); }
+Outcome<double> ArcCosine(double value) { return std::acos(value); }
 Outcome<std::string> DoubleText(double value) { return JavaText(value); }
 Outcome<std::string> SingleText(float value) { return JavaText(value); }
 Outcome<int64_t> TextToInteger(std::string_view text) {
@@ -136,6 +164,18 @@ Status BadTimestamp(std::string_view text) {
   return Status::ExecutionError("text is not a timestamp, text='", text,
                                 "' form='yyyy-MM-dd HH:mm:ss[.f]'");
 }
+// The text of a date for the engine to read. It also knows 'epoch', 'infinity' and years BC.
+Outcome<std::string_view> TryDateText(std::string_view text) {
+  constexpr std::string_view kOfDates = "0123456789-:.+T ";
+  if (text.find_first_not_of(kOfDates) != std::string_view::npos) return std::nullopt;
+  return text;
+}
+Outcome<std::string_view> DateOnlyText(std::string_view text) {
+  ASSIGN_OR_RAISE(const auto date, TryDateText(text));
+  if (!date)
+    return Status::ExecutionError("text is not a date, text='", Shown(text), "' form=yyyy-MM-dd");
+  return date;
+}
 Outcome<Micros> TextToMicros(std::string_view text) {
   const auto at = ParseTimestamp(text);
   if (!at) return BadTimestamp(text);
@@ -172,6 +212,16 @@ Outcome<Micros> ParseTimePattern(std::string_view text, std::string_view pattern
 Status RegisterScalarFunctions(const Api& api, duckdb::Connection connection) {
   SLUICE_REGISTER("flink_integer_divide", IntegerDivide);
   SLUICE_REGISTER("flink_integer_modulo", IntegerModulo);
+  SLUICE_REGISTER("flink_round_integer", RoundInteger);
+  SLUICE_REGISTER("flink_sqrt", SquareRoot);
+  SLUICE_REGISTER("flink_ln", NaturalLogarithm);
+  SLUICE_REGISTER("flink_log10", DecimalLogarithm);
+  SLUICE_REGISTER("flink_sin", Sine);
+  SLUICE_REGISTER("flink_cos", Cosine);
+  SLUICE_REGISTER("flink_tan", Tangent);
+  SLUICE_REGISTER("flink_cot", Cotangent);
+  SLUICE_REGISTER("flink_asin", ArcSine);
+  SLUICE_REGISTER("flink_acos", ArcCosine);
   SLUICE_REGISTER("flink_round", RoundDouble);
   SLUICE_REGISTER("flink_truncate", TruncateDouble);
   SLUICE_REGISTER("flink_double_text", DoubleText);
@@ -185,6 +235,8 @@ Status RegisterScalarFunctions(const Api& api, duckdb::Connection connection) {
   SLUICE_REGISTER("flink_ns_to_us", NanosToMicros);
   SLUICE_REGISTER("flink_us_to_ns", MicrosToNanos);
   SLUICE_REGISTER("flink_try_us_to_ns", TryMicrosToNanos);
+  SLUICE_REGISTER("flink_date_text", DateOnlyText);
+  SLUICE_REGISTER("flink_try_date_text", TryDateText);
   SLUICE_REGISTER("flink_text_to_timestamp", TextToMicros);
   SLUICE_REGISTER("flink_try_text_to_timestamp", TryTextToMicros);
   SLUICE_REGISTER("flink_text_to_timestamp_ns", TextToNanos);

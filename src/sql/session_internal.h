@@ -53,7 +53,8 @@ class QueryStream : public ResultStream {
   static Result<std::unique_ptr<QueryStream>> Start(Engine::State& engine,
                                                     duckdb::Connection connection,
                                                     TableCatalog& tables, const BoundQuery& query,
-                                                    std::vector<ScanUse> scans);
+                                                    std::vector<ScanUse> scans,
+                                                    std::vector<Place> places = {});
   ~QueryStream() override;
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return NextOf(1); }
   /// As Next, but gathers at least `rows_min` rows unless the end comes first.
@@ -61,7 +62,7 @@ class QueryStream : public ResultStream {
 
  private:
   QueryStream(Engine::State& engine, duckdb::Connection connection, TableCatalog& tables,
-              const BoundQuery& query, std::vector<ScanUse> scans);
+              const BoundQuery& query, std::vector<ScanUse> scans, std::vector<Place> places);
   Result<std::map<TableRef, std::shared_ptr<TableView>>> TakeViews() const;
   Status FixViews();
   Status Run();
@@ -77,6 +78,7 @@ class QueryStream : public ResultStream {
   Interruption& interruption_;
   std::string sql_;
   std::vector<ScanUse> scans_;
+  std::vector<Place> places_;  // Of the marks in sql_.
   duckdb::QueryResult result_;
   duckdb::Owned<duckdb::DataChunk> chunk_;  // Of the result.
   int64_t chunk_next_ = 0;                  // Its first row that has not left.

@@ -65,7 +65,8 @@ Result<std::unique_ptr<QueryStream>> Session::State::Start(Binder& binder,
                                                            const BoundQuery& query) {
   ASSIGN_OR_RAISE(Engine::State * started, Connected());
   RETURN_NOT_OK(started->Need(binder.decimal_functions()));
-  return QueryStream::Start(*started, connection.get(), tables, query, binder.scans());
+  return QueryStream::Start(*started, connection.get(), tables, query, binder.scans(),
+                            binder.places());
 }
 
 Result<ResultStreamPtr> Session::State::RunQuery(const ast::Query& query) {
@@ -248,7 +249,7 @@ Result<ResultStreamPtr> Session::State::RunExplain(const ast::Explain& explain) 
     const std::vector<int> used(scan.used.begin(), scan.used.end());
     for (const std::string& line : view->Explain(used, scan.predicates)) text += "  " + line + "\n";
   }
-  text += "engine:\n  " + bound.sql + "\n";
+  text += "engine:\n  " + WithoutPlaces(bound.sql) + "\n";
   return FixedStream::OfText({"result"}, {{text}});
 }
 

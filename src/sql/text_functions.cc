@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "sql/json_path.h"
 #include "sql/like.h"
 #include "sql/scalar_register_internal.h"
 
@@ -33,10 +34,31 @@ Outcome<std::string_view> Substring(std::string_view text, int32_t from, int32_t
   const size_t begin = CharacterStart(text, start);
   return text.substr(begin, CharacterStart(text.substr(begin), end - start));
 }
+Outcome<std::string_view> Left(std::string_view text, int32_t length) {
+  return text.substr(0, CharacterStart(text, length));
+}
+Outcome<std::string_view> Right(std::string_view text, int32_t length) {
+  const int64_t cut = CharacterCount(text) - std::max(length, 0);
+  return text.substr(CharacterStart(text, cut));
+}
+// The first byte, with Java's sign.
+Outcome<int32_t> Ascii(std::string_view text) {
+  return text.empty() ? 0 : static_cast<int8_t>(text.front());
+}
+// The character of the low byte; nothing for negative numbers.
+Outcome<std::string> Chr(int64_t number) {
+  if (number < 0) return std::string();
+  const auto code = static_cast<uint8_t>(number);
+  if (code < 0x80) return std::string(1, static_cast<char>(code));
+  return std::string{static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
+}
+Outcome<std::string> JsonPath(std::string_view path) {
+  ASSIGN_OR_RAISE(std::string checked, EngineJsonPath(path));
+  return checked;
+}
 Outcome<int32_t> Locate(std::string_view sought, std::string_view text, int32_t from) {
-  if (from < 1) return 0;
+  if (sought.empty()) return 1;  // Wherever it is to start.
   const size_t begin = CharacterStart(text, from - 1);
-  if (begin == text.size() && from > 1 && !sought.empty()) return 0;
   const size_t found = text.find(sought, begin);
   return found == std::string_view::npos
              ? 0
@@ -46,19 +68,20 @@ Outcome<std::string> Overlay(std::string_view text, std::string_view with, int32
                              int32_t length) {
   const int64_t count = CharacterCount(text);
   if (from < 1 || from > count) return std::string(text);
-  const int64_t cut = length < 0 ? count : length;
+  const int64_t cut = length <= 0 ? count : length;  // Flink then keeps nothing behind it.
   const size_t begin = CharacterStart(text, from - 1);
   const size_t end = begin + CharacterStart(text.substr(begin), cut);
   return std::string(text.substr(0, begin)) + std::string(with) + std::string(text.substr(end));
 }
 Outcome<std::string_view> SplitIndex(std::string_view text, std::string_view delimiter,
                                      int32_t index) {
-  if (index < 0 || delimiter.empty()) return std::nullopt;
+  if (index < 0 || text.empty()) return std::nullopt;
+  const bool blanks = delimiter.empty();  // Then each blank parts.
   while (true) {
-    const size_t at = text.find(delimiter);
+    const size_t at = blanks ? text.find_first_of(" \t\n\v\f\r") : text.find(delimiter);
     if (index == 0) return text.substr(0, at);
     if (at == std::string_view::npos) return std::nullopt;
-    text.remove_prefix(at + delimiter.size());
+    text.remove_prefix(at + (blanks ? 1 : delimiter.size()));
     --index;
   }
 }
@@ -161,6 +184,11 @@ Outcome<std::string_view> ParseUrl(std::string_view url, std::string_view part) 
 
 Status RegisterTextFunctions(const Api& api, duckdb::Connection connection) {
   SLUICE_REGISTER("flink_substring", Substring);
+  SLUICE_REGISTER("flink_left", Left);
+  SLUICE_REGISTER("flink_right", Right);
+  SLUICE_REGISTER("flink_ascii", Ascii);
+  SLUICE_REGISTER("flink_chr", Chr);
+  SLUICE_REGISTER("flink_json_path", JsonPath);
   SLUICE_REGISTER("flink_locate", Locate);
   SLUICE_REGISTER("flink_overlay", Overlay);
   SLUICE_REGISTER("flink_split_index", SplitIndex);
