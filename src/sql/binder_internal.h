@@ -92,7 +92,7 @@ class Binder::Impl {
   Result<BoundQuery> Select(const ast::Select& select, const std::vector<ast::SortKey>* order,
                             Scope* outer, Frame* frame);
 
-  // bind_from.cc
+  // bind_from.cc, bind_join.cc
   Result<BoundRelation> From(const ast::Relation& relation, Scope* outer, Frame* frame);
   Result<BoundRelation> Table(const ast::Relation& relation, Frame* frame);
   Result<BoundRelation> CommonTable(size_t position, const ast::Relation& relation, Frame* frame);
@@ -120,7 +120,7 @@ class Binder::Impl {
                                                      ExprContext& context, size_t* position);
   Result<BoundPtr> WindowProperty(const ast::Expr& call, ExprContext& context);
 
-  // bind_expression.cc
+  // bind_expression.cc, bind_name.cc, bind_literal.cc
   Result<BoundPtr> Expression(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> ExpressionOf(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Condition(const ast::Expr& expr, ExprContext& context);
@@ -152,11 +152,12 @@ class Binder::Impl {
   /// args[0] = args[1] OR args[0] = args[2] …, or its opposite.
   Result<BoundPtr> AnyEqual(const std::vector<BoundPtr>& args, bool negated);
 
-  // bind_function.cc, bind_time_function.cc
+  // bind_function.cc, bind_numeric_function.cc, bind_value_function.cc, bind_time_function.cc
   Result<BoundPtr> Call(const ast::Expr& call, ExprContext& context);
   Result<BoundPtr> Function(const ast::Expr& call, std::vector<BoundPtr> args);
   Result<BoundPtr> NumericFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
                                    bool* matched);
+  Result<BoundPtr> Round(const ast::Expr& call, std::vector<BoundPtr>& args);
   Result<BoundPtr> ConditionalFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
                                        bool* matched);
   Result<BoundPtr> CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
@@ -168,8 +169,11 @@ class Binder::Impl {
   Result<BoundPtr> TimestampAdd(const ast::Expr& call, std::vector<BoundPtr>& args);
   Result<BoundPtr> Now(const std::string& name);
 
-  // bind_aggregate.cc
+  // bind_aggregate.cc, bind_over.cc
   Result<BoundPtr> Aggregate(const ast::Expr& call, ExprContext& context);
+  Result<BoundPtr> ListText(const Bound& like, const ast::Expr& call, std::vector<BoundPtr> args,
+                            ExprContext& inner);
+  Result<BoundPtr> Average(const Bound& like, const BoundPtr& value, bool nullable);
   Result<BoundPtr> Variance(const std::string& name, const Bound& call, BoundPtr value,
                             Position at);
   Result<BoundPtr> Over(const ast::Expr& call, ExprContext& context);
@@ -215,6 +219,8 @@ BoundPtr WithJoinKeys(const BoundPtr& condition, const std::vector<ScopeColumn>&
 bool AnyMayBeNan(const std::vector<BoundPtr>& values);
 /// Is it the name of an aggregate function?
 bool IsAggregateName(const std::string& upper);
+/// Is it one of a variance or standard deviation?
+bool IsVariance(const std::string& name);
 /// Does the expression hold an aggregate call outside subqueries?
 bool HasAggregateCall(const ast::Expr& expr);
 /// ASC NULLS FIRST and the like, Flink's default filled in.

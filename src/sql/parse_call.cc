@@ -118,77 +118,103 @@ Result<ExprPtr> Parser::Call(std::string name, Position at) {
   return call;
 }
 
+Status Parser::TakeArgument(Expr* call) {
+  ASSIGN_OR_RAISE(ExprPtr argument, Expression());
+  call->args.push_back(std::move(argument));
+  return Status::OK();
+}
+
+// EXTRACT(unit FROM t), TIMESTAMPDIFF(unit, a, b), TIMESTAMPADD(unit, n, t).
+Status Parser::UnitArguments(Expr* call) {
+  const bool extract = call->name == "EXTRACT";
+  ASSIGN_OR_RAISE(call->text, TimeUnit());
+  RETURN_NOT_OK(extract ? ExpectWord("FROM") : ExpectSymbol(","));
+  RETURN_NOT_OK(TakeArgument(call));
+  if (extract) return Status::OK();
+  RETURN_NOT_OK(ExpectSymbol(","));
+  return TakeArgument(call);
+}
+
+// TRIM([BOTH | LEADING | TRAILING] [what] [FROM] text).
+Status Parser::TrimArguments(Expr* call) {
+  call->text = "BOTH";
+  bool worded = false;
+  for (const std::string_view side : {"BOTH", "LEADING", "TRAILING"}) {
+    if (AcceptWord(side)) {
+      call->text = side;
+      worded = true;
+    }
+  }
+  if (worded && AcceptWord("FROM")) return TakeArgument(call);
+  RETURN_NOT_OK(TakeArgument(call));
+  if (!AcceptWord("FROM")) return Status::OK();
+  RETURN_NOT_OK(TakeArgument(call));
+  std::swap(call->args[0], call->args[1]);  // The text first, then what to cut.
+  return Status::OK();
+}
+
+// FLOOR(t TO unit), and the ordinary list.
+Status Parser::FloorArguments(Expr* call) {
+  RETURN_NOT_OK(TakeArgument(call));
+  if (AcceptWord("TO")) {
+    ASSIGN_OR_RAISE(call->text, TimeUnit());
+    call->name = call->name == "FLOOR" ? "FLOOR TO" : "CEIL TO";
+    return Status::OK();
+  }
+  while (AcceptSymbol(",")) RETURN_NOT_OK(TakeArgument(call));
+  return Status::OK();
+}
+
+// SUBSTRING(s FROM n FOR m), OVERLAY(s PLACING t FROM n FOR m), and the ordinary list.
+Status Parser::PartArguments(Expr* call) {
+  RETURN_NOT_OK(TakeArgument(call));
+  if (call->name == "OVERLAY" && AcceptWord("PLACING")) RETURN_NOT_OK(TakeArgument(call));
+  if (AcceptWord("FROM")) {
+    RETURN_NOT_OK(TakeArgument(call));
+    return AcceptWord("FOR") ? TakeArgument(call) : Status::OK();
+  }
+  while (AcceptSymbol(",")) RETURN_NOT_OK(TakeArgument(call));
+  return Status::OK();
+}
+
+// POSITION(sought IN text).
+Status Parser::PositionArguments(Expr* call) {
+  // Not Expression: IN would be taken as a predicate.
+  ASSIGN_OR_RAISE(ExprPtr sought, Concatenation());
+  call->args.push_back(std::move(sought));
+  RETURN_NOT_OK(ExpectWord("IN"));
+  return TakeArgument(call);
+}
+
+// JSON_VALUE(text, path).
+Status Parser::JsonArguments(Expr* call) {
+  RETURN_NOT_OK(TakeArgument(call));
+  RETURN_NOT_OK(ExpectSymbol(","));
+  RETURN_NOT_OK(TakeArgument(call));
+  return PeekSymbol(")") ? Status::OK()
+                         : NotCovered(Peek().at, call->name + " with a clause after the path");
+}
+
 // Argument lists with words of their own, from after the parenthesis to before its end. False: an
 // ordinary list follows.
 Result<bool> Parser::SpecialArguments(Expr* call) {
-  const auto take = [this, call]() -> Status {
-    ASSIGN_OR_RAISE(ExprPtr argument, Expression());
-    call->args.push_back(std::move(argument));
-    return Status::OK();
+  struct Special {
+    std::string_view name;
+    Status (Parser::*take)(Expr*);
   };
-  const std::string& name = call->name;
-  if (name == "EXTRACT" || name == "TIMESTAMPDIFF" || name == "TIMESTAMPADD") {
-    ASSIGN_OR_RAISE(call->text, TimeUnit());
-    RETURN_NOT_OK(name == "EXTRACT" ? ExpectWord("FROM") : ExpectSymbol(","));
-    RETURN_NOT_OK(take());
-    if (name == "EXTRACT") return true;
-    RETURN_NOT_OK(ExpectSymbol(","));
-    RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "POSITION") {
-    ASSIGN_OR_RAISE(ExprPtr sought,
-                    Concatenation());  // Not Expression: IN would be taken as a predicate.
-    call->args.push_back(std::move(sought));
-    RETURN_NOT_OK(ExpectWord("IN"));
-    RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "TRIM") {
-    call->text = "BOTH";
-    bool worded = false;
-    for (const std::string_view side : {"BOTH", "LEADING", "TRAILING"}) {
-      if (AcceptWord(side)) {
-        call->text = side;
-        worded = true;
-      }
-    }
-    if (!(worded && AcceptWord("FROM"))) {
-      RETURN_NOT_OK(take());
-      if (!AcceptWord("FROM")) return true;
-      RETURN_NOT_OK(take());
-      std::swap(call->args[0], call->args[1]);  // The text first, then what to cut.
-      return true;
-    }
-    RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "FLOOR" || name == "CEIL" || name == "CEILING") {
-    RETURN_NOT_OK(take());
-    if (AcceptWord("TO")) {
-      ASSIGN_OR_RAISE(call->text, TimeUnit());
-      call->name = name == "FLOOR" ? "FLOOR TO" : "CEIL TO";
-      return true;
-    }
-    while (AcceptSymbol(",")) RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "SUBSTRING" || name == "OVERLAY") {
-    RETURN_NOT_OK(take());
-    if (name == "OVERLAY" && AcceptWord("PLACING")) RETURN_NOT_OK(take());
-    if (AcceptWord("FROM")) {
-      RETURN_NOT_OK(take());
-      if (AcceptWord("FOR")) RETURN_NOT_OK(take());
-      return true;
-    }
-    while (AcceptSymbol(",")) RETURN_NOT_OK(take());
-    return true;
-  }
-  if (name == "JSON_VALUE" || name == "JSON_QUERY" || name == "JSON_EXISTS") {
-    RETURN_NOT_OK(take());
-    RETURN_NOT_OK(ExpectSymbol(","));
-    RETURN_NOT_OK(take());
-    if (!PeekSymbol(")")) return NotCovered(Peek().at, name + " with a clause after the path");
+  static constexpr Special kSpecials[] = {
+      {"EXTRACT", &Parser::UnitArguments},      {"TIMESTAMPDIFF", &Parser::UnitArguments},
+      {"TIMESTAMPADD", &Parser::UnitArguments}, {"POSITION", &Parser::PositionArguments},
+      {"TRIM", &Parser::TrimArguments},         {"FLOOR", &Parser::FloorArguments},
+      {"CEIL", &Parser::FloorArguments},        {"CEILING", &Parser::FloorArguments},
+      {"SUBSTRING", &Parser::PartArguments},    {"OVERLAY", &Parser::PartArguments},
+      {"JSON_VALUE", &Parser::JsonArguments},   {"JSON_QUERY", &Parser::JsonArguments},
+      {"JSON_EXISTS", &Parser::JsonArguments},
+  };
+  const std::string name = call->name;
+  for (const Special& special : kSpecials) {
+    if (special.name != name) continue;
+    RETURN_NOT_OK((this->*special.take)(call));
     return true;
   }
   return false;

@@ -83,6 +83,11 @@ class Parser {
   Result<ast::Options> OptionList();
   Result<SqlType> Type();
   Result<SqlType> TypeShape();
+  Result<SqlType> LengthType(const Token& word);  // CHAR, VARCHAR, BINARY, VARBINARY
+  Result<SqlType> DecimalType(const Token& word);
+  Result<SqlType> TimeType(const Token& word);
+  Result<SqlType> CollectionType(const Token& word);  // ARRAY, MAP
+  Result<SqlType> RowType();
   Result<std::optional<int32_t>> TypeArgument();
 
   // Expressions.
@@ -118,6 +123,13 @@ class Parser {
   Result<ast::ExprPtr> NameOrCall();
   Result<ast::ExprPtr> Call(std::string name, Position at);
   Result<bool> SpecialArguments(ast::Expr* call);
+  Status TakeArgument(ast::Expr* call);
+  Status UnitArguments(ast::Expr* call);
+  Status TrimArguments(ast::Expr* call);
+  Status FloorArguments(ast::Expr* call);
+  Status PartArguments(ast::Expr* call);
+  Status PositionArguments(ast::Expr* call);
+  Status JsonArguments(ast::Expr* call);
   Status CallSuffixes(ast::Expr* call);
   Result<ast::WindowSpec> Window();
   Result<ast::WindowSpec::Bound> WindowBound();

@@ -133,6 +133,8 @@ struct Session::State {
 
   // statement_show.cc
   Result<ResultStreamPtr> RunShow(const ast::Show& show);
+  Result<ResultStreamPtr> ShowTables(const ast::Show& show);
+  Result<ResultStreamPtr> ShowCreateView(const ast::ObjectName& name);
   Result<ResultStreamPtr> ShowPartitions(const ast::Show& show);
   Result<ResultStreamPtr> RunDescribe(const ast::ObjectName& name);
   Result<std::vector<SourceColumn>> ColumnsOf(const ast::ObjectName& name,

@@ -114,12 +114,36 @@ Result<ResultStreamPtr> Session::State::ShowPartitions(const ast::Show& show) {
   return FixedStream::OfText({"partition name"}, rows);
 }
 
-Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
-  using What = ast::Show::What;
+// TABLES shows the views too, as Flink does.
+Result<ResultStreamPtr> Session::State::ShowTables(const ast::Show& show) {
+  const bool all = show.what == ast::Show::What::kTables;
   std::string from = database;
-  if (show.name && (show.what == What::kTables || show.what == What::kViews)) {
+  if (show.name) {
     ASSIGN_OR_RAISE(from, DatabaseOf(*show.name));
   }
+  std::vector<std::string> names;
+  if (all) {
+    ASSIGN_OR_RAISE(names, tables.ListTables(from));
+  }
+  ASSIGN_OR_RAISE(const std::vector<std::string> views, tables.ListViews(from));
+  names.insert(names.end(), views.begin(), views.end());
+  for (const auto& [path, view] : temporary_views) {
+    if (path.database == from) names.push_back(path.table);
+  }
+  return NameRows(show, all ? "table name" : "view name", std::move(names));
+}
+
+Result<ResultStreamPtr> Session::State::ShowCreateView(const ast::ObjectName& name) {
+  ASSIGN_OR_RAISE(const types::TablePath path, PathOf(name));
+  ASSIGN_OR_RAISE(const auto view, ViewOf(path));
+  if (!view) return ErrorAt(ErrorCode::kTableNotExist, name.at, "view does not exist, name=", path);
+  return FixedStream::OfText(
+      {"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) + "." +
+                    QuoteName(path.table) + " AS\n" + view->query}});
+}
+
+Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
+  using What = ast::Show::What;
   switch (show.what) {
     case What::kCatalogs: {
       std::vector<std::string> names;
@@ -130,22 +154,9 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
       ASSIGN_OR_RAISE(std::vector<std::string> names, tables.ListDatabases());
       return NameRows(show, "database name", std::move(names));
     }
-    case What::kTables: {  // With the views, as Flink shows them.
-      ASSIGN_OR_RAISE(std::vector<std::string> names, tables.ListTables(from));
-      ASSIGN_OR_RAISE(const std::vector<std::string> views, tables.ListViews(from));
-      names.insert(names.end(), views.begin(), views.end());
-      for (const auto& [path, view] : temporary_views) {
-        if (path.database == from) names.push_back(path.table);
-      }
-      return NameRows(show, "table name", std::move(names));
-    }
-    case What::kViews: {
-      ASSIGN_OR_RAISE(std::vector<std::string> names, tables.ListViews(from));
-      for (const auto& [path, view] : temporary_views) {
-        if (path.database == from) names.push_back(path.table);
-      }
-      return NameRows(show, "view name", std::move(names));
-    }
+    case What::kTables:
+    case What::kViews:
+      return ShowTables(show);
     case What::kCurrentCatalog:
       return FixedStream::OfText({"current catalog name"}, {{catalog}});
     case What::kCurrentDatabase:
@@ -154,16 +165,8 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
       ASSIGN_OR_RAISE(const types::TableInfo table, TableOf(*show.name));
       return FixedStream::OfText({"result"}, {{CreateTableText(catalog, table)}});
     }
-    case What::kCreateView: {
-      ASSIGN_OR_RAISE(const types::TablePath path, PathOf(*show.name));
-      ASSIGN_OR_RAISE(const auto view, ViewOf(path));
-      if (!view)
-        return ErrorAt(ErrorCode::kTableNotExist, show.name->at,
-                       "view does not exist, name=", path);
-      return FixedStream::OfText(
-          {"result"}, {{"CREATE VIEW " + QuoteName(catalog) + "." + QuoteName(path.database) + "." +
-                        QuoteName(path.table) + " AS\n" + view->query}});
-    }
+    case What::kCreateView:
+      return ShowCreateView(*show.name);
     case What::kPartitions:
       return ShowPartitions(show);
     case What::kColumns:
