@@ -1,6 +1,7 @@
 """Bad input is answered with a clear error and changes nothing."""
 import os
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import cluster
 import wire_client as wire
 import workload
+from cluster import SqlError
 from wire_client import Connection, Disconnected, WireError, message
 
 REFUSED_S = 120
@@ -333,3 +335,36 @@ def test_refused_starts_leave_the_data_alone(make_server, tmp_path):
     client = server.client()
     assert client.end_offset(table_id, 0) == 5
     client.close()
+
+
+# What the engine below would say in its own words, with names of its own types and places in its own SQL.
+ENGINE_WORDS = re.compile(r"Error: |INT8|INT16|INT32|INT64|INT128|HUGEINT|VARCHAR|DuckDB|exception|query engine|\bc\d+\b|"
+                          r"LINE 1|SELECT|might want|explicit (type )?cast|No function matches")
+HOSTILE = """CAST(s AS INT); CAST(s AS DECIMAL(5, 2)); CAST(s AS DATE); CAST(s AS TIME); CAST(y AS STRING); CAST(b AS INT);
+CAST(f AS BIGINT); CAST(d AS SMALLINT); b + 1; b * b; -(-b - 1); b / 0; d % 0; ROUND(b, -1); ROUND(d, k); RAND_INTEGER(-k);
+REPEAT(s, 2147483647); REGEXP(s, '('); REGEXP_EXTRACT(s, '(a)', k); s SIMILAR TO '['; s LIKE s ESCAPE s;
+JSON_VALUE(s, '$.a['); JSON_VALUE('{}', s); FROM_BASE64(s); FROM_BASE64('/w=='); TIMESTAMPADD(DAY, b, ts);
+ts + INTERVAL '999999' YEAR; t9 + INTERVAL '999' YEAR; INTERVAL '1' DAY * 1e300; DATE_FORMAT(ts, 'QQQ'); FROM_UNIXTIME(b);
+TO_TIMESTAMP_LTZ(b, 3); CONVERT_TZ('2025-01-01 00:00:00', 'UTC', s); CAST('infinity' AS DATE); a[0]; ELEMENT(a);
+MAP[s, 1, s, 2]; CAST(ARRAY[s] AS ARRAY<INT>); (SELECT x FROM (VALUES (1), (2)) AS t(x)); SUM(b) * 2; STDDEV(b);
+PERCENTILE(k, 2); NTILE(0) OVER (ORDER BY k); SUM(k) OVER (ORDER BY s RANGE BETWEEN 1 PRECEDING AND CURRENT ROW);
+SUM(k) OVER (ORDER BY k ROWS BETWEEN CURRENT ROW AND 1 PRECEDING)"""
+
+
+def test_statements_that_fail_while_they_run_say_so_in_our_words_and_where(server):
+    server.sql("CREATE TABLE h (k INT, s STRING, b BIGINT, d DECIMAL(10, 2), f DOUBLE, ts TIMESTAMP, t9 TIMESTAMP(9), y BYTES, "
+               "a ARRAY<INT>)")
+    server.sql("INSERT INTO h VALUES (1, 'abc', 9223372036854775807, 99999999.99, 1e300, TIMESTAMP '2025-01-01 00:00:00', "
+               "TIMESTAMP '2025-01-01 00:00:00', X'ff00', ARRAY[1, 2])")
+    odd = []
+    for expression in HOSTILE.split(";"):
+        try:
+            answer = server.sql(f"SELECT {expression.strip()} FROM h")
+            odd.append(f"{expression.strip()} gives {answer}")
+        except SqlError as error:
+            said = str(error).split("'message': ")[-1]
+            if "UNKNOWN_SERVER" in str(error) or ENGINE_WORDS.search(said):
+                odd.append(f"{expression.strip()}: {error}")
+            elif "line=" not in said and "-(-b" not in expression:  # Of two negations neither is named.
+                odd.append(f"{expression.strip()} has no place: {said}")
+    assert not odd, "\n".join(odd)
