@@ -3,7 +3,10 @@
 The values are Python's, as `to_pylist` gives them. `path` is "database.table"; `snapshot` an id, the newest when None.
 """
 import collections
+import datetime
+import decimal
 
+import pyarrow as pa
 import pypaimon
 
 SYSTEM_COLUMNS = ("__bucket", "__offset", "__timestamp")
@@ -81,3 +84,24 @@ def check_keys(warehouse, path, key, expected, snapshot=None):
 def key_rows(state):
     """The rows of a `KeyWriter`'s state."""
     return [{"id": key, "version": version, "text": text} for key, (version, text) in state.items()]
+
+
+def of_sql(value, kind):
+    """A value of the SQL endpoint as pypaimon gives it, by its Arrow type."""
+    if value is None or pa.types.is_string(kind) or pa.types.is_boolean(kind):
+        return value
+    if pa.types.is_timestamp(kind):
+        time = datetime.datetime.fromisoformat(value)
+        return time if kind.tz is None else time.astimezone(datetime.timezone.utc)  # Was in the zone of this machine.
+    if pa.types.is_date(kind):
+        return datetime.date.fromisoformat(value)
+    return (decimal.Decimal if pa.types.is_decimal(kind) else int if pa.types.is_integer(kind) else float)(value)
+
+
+def check_sql_rows(warehouse, path, columns, rows):
+    """A table of either kind holds `rows` of the SQL endpoint in these columns. Returns their number."""
+    found = read(warehouse, path)
+    kinds = [found.schema.field(name).type for name in columns]
+    expected = collections.Counter(tuple(map(of_sql, row, kinds)) for row in rows)
+    assert_equal(path, collections.Counter(tuple(row[name] for name in columns) for row in found.to_pylist()), expected)
+    return len(rows)
