@@ -85,7 +85,8 @@ def test_lake_and_log_are_read_as_one(make_server):
 @pytest.mark.parametrize("gone", ["the folder", "the table"])
 def test_a_lake_that_cannot_be_reached_is_not_left_out(make_server, gone):
     server = make_server().start()
-    server.announce("W writes are refused: folder cannot be looked at folder=.*/warehouse ", "W writes are taken again ")
+    server.announce("W writes are refused: folder cannot be looked at folder=.*/warehouse ", "W writes are taken again ",
+                    "W (upkeep|sweep) of lake table fluss.(log|keys): .*(lake table does not exist|no such file or folder)")
     where = ["--bootstrap-servers", server.bootstrap]
     lake = "'bucket.num' = '1', 'table.datalake.enabled' = 'true', 'table.datalake.freshness' = '1s'"
     made = shell(where, "-e", f"""
