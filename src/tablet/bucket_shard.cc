@@ -199,16 +199,24 @@ size_t BucketShard::UnsavedLogs() const {
       replicas_, [](const auto& entry) { return !entry.second->log().IsSaved(); }));
 }
 
-// What is to be closed: the buckets with most to move first, and no others move.
+// What is to be closed, and which keys move: of buckets with most to replay, what is quick to move.
 BucketShard::Left BucketShard::TakeAll(bool between_syncs) {
   std::vector<std::shared_ptr<Replica>> replicas = Replicas();
   replicas_.clear();
   in_order_.clear();
-  const auto to_replay = [](const auto& replica) { return replica->unsaved().replay_bytes; };
-  std::ranges::sort(replicas, std::greater(), to_replay);
+  std::ranges::sort(replicas, std::greater(),
+                    [](const auto& replica) { return replica->unsaved().replay_bytes; });
   Left left;
+  size_t moves_left = kMovesAtStop;
+  uint64_t bytes_left = kMovedBytesAtStop;
   for (const auto& replica : replicas) {
-    const bool moves = left.size() < kMovesAtStop || to_replay(replica) == 0;
+    const Unsaved& unsaved = replica->unsaved();
+    const bool fits = moves_left > 0 && unsaved.key_bytes <= bytes_left;
+    const bool moves = unsaved.replay_bytes == 0 || fits;
+    if (fits) {
+      --moves_left;
+      bytes_left -= unsaved.key_bytes;
+    }
     left.push_back(
         {replica, {.save_log = true, .move_keys = moves, .between_syncs = between_syncs}});
   }

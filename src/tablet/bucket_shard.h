@@ -49,11 +49,12 @@ class BucketShard {
   io::Task<Status> Take(News news);
   /// Close the replica; fine when there is none.
   io::Task<Status> StopReplica(Stop stop);
-  /// Close everything: logs whole, and of the keys the kMovesAtStop buckets with most to replay;
-  /// the next start replays the rest, of which there is little each. `between_syncs`: see
+  /// Close everything: logs whole, and keys as far as moving them takes less than a second or so;
+  /// the next start replays the rest, which the saver bounds. `between_syncs`: see
   /// Replica::Closing. Errors: the first one, after all were closed.
   io::Task<Status> CloseAll(bool between_syncs);
   static constexpr size_t kMovesAtStop = 16;
+  static constexpr uint64_t kMovedBytesAtStop = 8 << 20;  ///< Memory of their write-back tables.
   /// Logs that are not checkpoints as they are.
   size_t UnsavedLogs() const;
 

@@ -70,6 +70,19 @@ TEST_F(StopTest, ManyBucketsAreSyncedAsOne) {
   }
 }
 
+TEST_F(StopTest, KeysThatTakeLongToMoveAreLeftToReplay) {
+  constexpr int32_t kRows = 12;
+  for (int32_t id = 0; id < kRows; ++id)
+    ASSERT_OK(Put(0, {{id, std::string(BucketShard::kMovedBytesAtStop / 8, 'n'), id}}));
+  ASSERT_OK(Put(1, {{1, "name", 1}}));
+  Stop();
+  Start();
+  LeadMany();
+  EXPECT_EQ(Replayed(), 1u);
+  ASSERT_OK_AND_ASSIGN(const auto found, Lookup(0, {0, kRows - 1}));
+  EXPECT_TRUE(found[0].has_value() && found[1].has_value());
+}
+
 // So that one bucket waits for no one else's writes.
 TEST_F(StopTest, AFewLogsAreSyncedByThemselves) {
   ASSERT_OK(Produce(0, LogBatch({{1, "name", 1}})));
