@@ -45,7 +45,7 @@ Result<arrow::ipc::IpcWriteOptions> WriteOptions(const LogBatchOptions& options)
   if (options.compression == ArrowCompression::kLz4Frame) {
     ASSIGN_OR_RAISE(ipc.codec, arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME));
   } else if (options.compression == ArrowCompression::kZstd) {
-    ipc.codec = internal::ZstdCodec(options.zstd_level);
+    ASSIGN_OR_RAISE(ipc.codec, internal::ZstdCodec(options.zstd_level));
   }
   return ipc;
 }

@@ -14,7 +14,7 @@ constexpr int8_t kZstd = 1;
 constexpr int64_t kRaw = -1;  // Instead of a length: what follows is not compressed.
 
 Result<std::shared_ptr<arrow::util::Codec>> CodecOf(int8_t codec) {
-  if (codec == kZstd) return ZstdCodec(arrow::util::kUseDefaultCompressionLevel);
+  if (codec == kZstd) return ZstdCodec(/*level=*/1);  // It says nothing of unpacking.
   return arrow::util::Codec::Create(arrow::Compression::LZ4_FRAME);
 }
 

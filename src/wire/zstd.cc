@@ -26,9 +26,14 @@ Result<int64_t> SizeOrError(size_t result) {
   return Status::IOError("zstd failed reason=", ZSTD_getErrorName(result));
 }
 
+// From here on the zstd within Arrow packs faster than the system's older one, its new context
+// included.
+constexpr int64_t kLargeBytes = 12 << 10;
+
 class ReusingZstd : public arrow::util::Codec {
  public:
-  explicit ReusingZstd(int level) : level_(level) {}
+  ReusingZstd(int level, std::unique_ptr<arrow::util::Codec> large)
+      : level_(level), large_(std::move(large)) {}
 
   Result<int64_t> Decompress(int64_t input_len, const uint8_t* input, int64_t output_buffer_len,
                              uint8_t* output_buffer) override {
@@ -39,6 +44,8 @@ class ReusingZstd : public arrow::util::Codec {
   }
   Result<int64_t> Compress(int64_t input_len, const uint8_t* input, int64_t output_buffer_len,
                            uint8_t* output_buffer) override {
+    if (input_len >= kLargeBytes)
+      return large_->Compress(input_len, input, output_buffer_len, output_buffer);
     return SizeOrError(ZSTD_compressCCtx(PackContext(), output_buffer,
                                          static_cast<size_t>(output_buffer_len), input,
                                          static_cast<size_t>(input_len), level_));
@@ -61,12 +68,14 @@ class ReusingZstd : public arrow::util::Codec {
 
  private:
   const int level_;
+  const std::unique_ptr<arrow::util::Codec> large_;
 };
 
 }  // namespace
 
-std::shared_ptr<arrow::util::Codec> ZstdCodec(int level) {
-  return std::make_shared<ReusingZstd>(level);
+Result<std::shared_ptr<arrow::util::Codec>> ZstdCodec(int level) {
+  ASSIGN_OR_RAISE(auto large, arrow::util::Codec::Create(arrow::Compression::ZSTD, level));
+  return std::make_shared<ReusingZstd>(level, std::move(large));
 }
 
 }  // namespace sluice::wire::internal
