@@ -197,8 +197,12 @@ io::Task<Status> TabletCore::Stop(io::Loop& loop) {
   co_await gate_.CloseAndWait(loop);
   const Status written = co_await WriteOffsets(loop);
   // Each of a few logs is synced by itself; with many the device would take minutes.
-  const bool between_syncs = co_await UnsavedLogs(loop) > kLogsSyncedAlone;
-  if (between_syncs) CO_RETURN_NOT_OK(co_await SyncAll(loop));
+  bool between_syncs = co_await UnsavedLogs(loop) > kLogsSyncedAlone;
+  if (between_syncs) {
+    const Status synced = co_await SyncAll(loop);
+    LogIfError(synced, "sync of all files, each is synced by itself");
+    between_syncs = synced.ok();
+  }
   CO_RETURN_NOT_OK(co_await CloseShards(loop, between_syncs));
   if (between_syncs) CO_RETURN_NOT_OK(co_await SyncAll(loop));
   CO_RETURN_NOT_OK(written);
