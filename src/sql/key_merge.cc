@@ -34,7 +34,7 @@ Result<std::vector<std::string>> KeyOf::Encode(const arrow::RecordBatch& batch) 
 
 namespace {
 
-constexpr int64_t kKeyBytes = 112;  // Of an entry of the map beside the key's own.
+constexpr int64_t kKeyBytes = 96;  // Of an entry of the map beside the key's own.
 
 }  // namespace
 

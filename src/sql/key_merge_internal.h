@@ -1,9 +1,9 @@
 #pragma once
 #include <arrow/type_fwd.h>
 
-#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "sql/fluss_internal.h"
@@ -36,7 +36,7 @@ struct KeyTail {
     size_t batch = kDeleted;
     int64_t row = 0;
   };
-  std::map<std::string, Place> keys;
+  std::unordered_map<std::string, Place> keys;
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
   RowMemory::Part held;
 
