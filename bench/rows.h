@@ -8,7 +8,8 @@
 
 namespace sluice::bench {
 
-/// Ten columns, about 198 bytes a row: BIGINT id, INT, DOUBLE, DECIMAL(15,2), TIMESTAMP(3), BOOLEAN, four strings.
+/// Ten columns, about 198 bytes a row: BIGINT id, INT, DOUBLE, DECIMAL(15,2), TIMESTAMP(3),
+/// BOOLEAN, four strings.
 types::Schema RowSchema(bool primary_key);
 
 /// Rows with ids [from, from + count); the rest follows from the id.

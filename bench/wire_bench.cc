@@ -2,15 +2,13 @@
 // append-to-visible time. Prints one JSON object a workload. With --server-pid the server's CPU
 // time is read from /proc.
 #include <arrow/record_batch.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>  // System: the counters of the server, in /proc
-#include <sstream>
 
 #include "base/check.h"
+#include "bench/meter.h"
 #include "bench/rows.h"
 #include "client/admin.h"
 #include "client/append_writer.h"
@@ -18,7 +16,6 @@
 #include "client/lookuper.h"
 #include "client/socket_servers.h"
 #include "client/upsert_writer.h"
-#include "io/clock.h"
 #include "io/loop.h"
 #include "io/net.h"
 #include "io/task.h"
@@ -36,43 +33,6 @@ struct Options {
   int32_t buckets = 4;
   std::string compression = "ZSTD";
   int server_pid = 0;
-};
-
-// User and system time of a process, in seconds; 0 without a process.
-double CpuSeconds(int pid) {
-  if (pid == 0) return 0;
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");  // System: /proc
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string skipped;
-  for (int i = 0; i < 11; ++i) fields >> skipped;
-  double user = 0, system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-double Seconds() { return static_cast<double>(io::SystemClock().Monotonic().count()) * 1e-9; }
-
-// Measures from its making to Report.
-class Meter {
- public:
-  explicit Meter(int pid) : pid_(pid), started_(Seconds()), cpu_(CpuSeconds(pid)) {}
-  void Report(const std::string& workload, int64_t rows, const std::string& more = "") const {
-    const double wall = Seconds() - started_;
-    const double cpu = CpuSeconds(pid_) - cpu_;
-    std::printf(
-        "{\"workload\":\"%s\",\"rows\":%lld,\"wall_s\":%.3f,\"rows_per_s\":%.0f,\"server_cpu_s\":%."
-        "2f,"
-        "\"rows_per_server_cpu_s\":%.0f%s}\n",
-        workload.c_str(), static_cast<long long>(rows), wall, static_cast<double>(rows) / wall, cpu,
-        cpu > 0 ? static_cast<double>(rows) / cpu : 0, more.c_str());
-    std::fflush(stdout);
-  }
-
- private:
-  int pid_;
-  double started_;
-  double cpu_;
 };
 
 std::string Percentiles(std::vector<double> seconds) {

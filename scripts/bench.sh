@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-deps.sh
-scripts/build.sh release sluice floor wire_bench
+scripts/build.sh release sluice floor wire_bench lake_bench
 run=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$run"' EXIT
 build/release/src/app/sluice server -D "data.dir=$run/data" -D "remote.data.dir=$run/remote" \
@@ -18,4 +18,6 @@ for compression in ZSTD NONE; do
     --compression "$compression" --workloads append,scan,scan1 "$@"
 done
 build/release/bench/wire_bench --bootstrap-servers 127.0.0.1:19123 --server-pid "$server" --workloads upsert,lookup,tail "$@"
+build/release/bench/lake_bench --bootstrap-servers 127.0.0.1:19123 --url http://127.0.0.1:19180 --warehouse "$run/warehouse" \
+  --server-pid "$server"
 echo "{\"workload\":\"memory\",\"rss_kib\":$(awk '/VmRSS/ {print $2}' /proc/"$server"/status)}"

@@ -33,7 +33,7 @@ MODULES = {
 PROGRAMS = {
     "sim": ["log", "tablet", "kv", "coordinator", "tiering"],
     "fuzz": ["wire", "sql", "gateway"],
-    "bench": ["client", "wire"],
+    "bench": ["app", "client", "lake", "sql", "wire"],
 }
 
 # What only `io` may use, so that simulation can put a twin in its place.
