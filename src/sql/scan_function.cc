@@ -25,8 +25,8 @@ struct ScanBindData {
 struct ScanState {
   std::shared_ptr<const ScanBinding> binding;
   std::vector<int> wanted;   // Positions in the binding, per column of the source.
-  std::vector<int> columns;  // Per output vector: column of the source, or -1 for a row number that
-                             // nobody reads.
+  std::vector<int> columns;  // Per output vector: column of the source, or -1 for one that nobody
+                             // reads.
   std::unique_ptr<ScanSource> source;
   std::atomic<int> next_part{0};
 };
@@ -53,6 +53,11 @@ void Bind(duckdb::BindInfo info) noexcept {
     api.bind_set_error(info, "scan is not bound");
     return;
   }
+  // Where only the number of rows matters, the engine asks for the first column: one that costs
+  // nothing, and that no statement names.
+  const duckdb::Owned<duckdb::LogicalType> nothing =
+      duckdb::MakeType(api, SqlType::Of(SqlKind::kBoolean));
+  api.bind_add_result_column(info, "sluice_nothing", nothing.get());
   for (size_t i = 0; i < binding->names.size(); ++i) {
     const duckdb::Owned<duckdb::LogicalType> type = duckdb::MakeType(api, binding->types[i]);
     api.bind_add_result_column(info, binding->names[i].c_str(), type.get());
@@ -70,11 +75,12 @@ void Init(duckdb::InitInfo info) noexcept {
   state->binding = bound.binding;
   std::vector<int> positions;
   for (Index i = 0; i < api.init_get_column_count(info); ++i) {
-    const Index column = api.init_get_column_index(info, i);
-    if (column >= bound.binding->names.size()) {  // Only the number of rows matters.
+    const Index asked = api.init_get_column_index(info, i);
+    if (asked == 0 || asked > bound.binding->names.size()) {  // Only the number of rows matters.
       state->columns.push_back(-1);
       continue;
     }
+    const Index column = asked - 1;
     state->columns.push_back(static_cast<int>(state->wanted.size()));
     state->wanted.push_back(static_cast<int>(column));
     positions.push_back(bound.binding->positions[column]);
