@@ -304,26 +304,28 @@ void CutHints(std::string* message) {
   }
 }
 
+// `text` is JSON, or "Kind Error: text" whose text may be JSON in turn.
 Said Understand(std::string_view text) {
   Said said;
+  const size_t end = text.find(" Error: ");
+  if (!text.starts_with("{") && end != std::string_view::npos) {
+    said.kind = text.substr(0, end);
+    text.remove_prefix(end + 8);
+  }
+  said.message = text;
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto member = [&json](const char* name) {
     const auto found = json.find(name);
     return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
   };
-  if (json.is_object() && !member("exception_message").empty()) {
-    said.kind = member("exception_type");
-    said.message = member("exception_message");
-    const std::string position = member("position");
-    size_t offset = 0;
-    const auto [end, error] =
-        std::from_chars(position.data(), position.data() + position.size(), offset);
-    if (error == std::errc()) said.offset = offset;
-  } else {
-    const size_t end = text.find(" Error: ");
-    said.kind = text.substr(0, end == std::string_view::npos ? 0 : end);
-    said.message = end == std::string_view::npos ? text : text.substr(end + 8);
-  }
+  if (!json.is_object() || member("exception_message").empty()) return said;
+  said.kind = member("exception_type");
+  said.message = member("exception_message");
+  const std::string position = member("position");
+  size_t offset = 0;
+  const auto [last, error] =
+      std::from_chars(position.data(), position.data() + position.size(), offset);
+  if (error == std::errc()) said.offset = offset;
   return said;
 }
 

@@ -50,6 +50,8 @@ TEST(EngineErrorTest, NamesThePlaceOfAnOperationWhenThereIsOneAlone) {
 TEST(EngineErrorTest, KeepsCodesAndOurOwnErrors) {
   EXPECT_CODE(ErrorCode::kStorageBackpressure, duckdb::EngineError("Out of Memory Error: no room"));
   EXPECT_CODE(ErrorCode::kUnknownServer, duckdb::EngineError("Binder Error: no such thing"));
+  EXPECT_EQ(duckdb::EngineError(("Parser Error: " + Json("Parser", "odd", 3)).c_str()).message(),
+            "query engine failed, reason=odd");
   EXPECT_CODE(ErrorCode::kUnknownServer, duckdb::EngineError(nullptr));
   EXPECT_CODE(ErrorCode::kUnknownServer, duckdb::EngineError("{\"exception_type\":7}"));
   const Status own = Error(ErrorCode::kLogOffsetOutOfRange, "log was cut, table=\"t\" value='\\'");
