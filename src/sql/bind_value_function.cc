@@ -58,12 +58,20 @@ Result<BoundPtr> Binder::Impl::ConditionalFunction(const ast::Expr& call,
             List(1, args.size()) + ") END";
     return MakeTyped(name, type, text, args);
   }
+  return TextFunction(call, args, matched);
+}
+
+// Functions on text whose form depends on their arguments.
+Result<BoundPtr> Binder::Impl::TextFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                            bool* matched) {
+  const std::string& name = call.name;
   if (name == "CONCAT" || name == "CONCAT_WS") {
     for (const BoundPtr& arg : args) {
       if (!arg->type.is_text() && !arg->is_null_literal())
         return InvalidAt(call.at, name, " needs text, type=", arg->type.ToString());
     }
-    if (args.size() < 2) return wrong_count();
+    if (args.size() < 2)
+      return InvalidAt(call.at, "function has a wrong number of arguments, name=", name);
     const std::string function = name == "CONCAT" ? "flink_concat(" : "flink_concat_ws(";
     return MakeCall(name, SqlType::String(), function + List(1, args.size()) + ")", args);
   }

@@ -160,6 +160,7 @@ class Binder::Impl {
   Result<BoundPtr> Round(const ast::Expr& call, std::vector<BoundPtr>& args);
   Result<BoundPtr> ConditionalFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
                                        bool* matched);
+  Result<BoundPtr> TextFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
   Result<BoundPtr> CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
                                       bool* matched);
   Result<BoundPtr> TimeFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
