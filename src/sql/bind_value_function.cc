@@ -80,6 +80,7 @@ Result<BoundPtr> Binder::Impl::TextFunction(const ast::Expr& call, std::vector<B
       if (!arg->type.is_text() && !arg->is_null_literal())
         return InvalidAt(call.at, "TRIM needs text, type=", arg->type.ToString());
     }
+    if (args.size() == 1) args.push_back(MakeString(" "));  // The engine also cuts other blanks.
     const std::string function = call.text == "LEADING"    ? "ltrim("
                                  : call.text == "TRAILING" ? "rtrim("
                                                            : "trim(";

@@ -41,6 +41,18 @@ Outcome<std::string_view> Right(std::string_view text, int32_t length) {
   const int64_t cut = CharacterCount(text) - std::max(length, 0);
   return text.substr(CharacterStart(text, cut));
 }
+// By code points; the engine's own keeps those of one letter together.
+Outcome<std::string> Reverse(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  size_t end = text.size();
+  for (size_t at = end; at-- > 0;) {
+    if ((static_cast<uint8_t>(text[at]) & 0xc0) == 0x80) continue;  // Inside a character.
+    result += text.substr(at, end - at);
+    end = at;
+  }
+  return result;
+}
 // The first byte, with Java's sign.
 Outcome<int32_t> Ascii(std::string_view text) {
   return text.empty() ? 0 : static_cast<int8_t>(text.front());
@@ -186,6 +198,7 @@ Status RegisterTextFunctions(const Api& api, duckdb::Connection connection) {
   SLUICE_REGISTER("flink_substring", Substring);
   SLUICE_REGISTER("flink_left", Left);
   SLUICE_REGISTER("flink_right", Right);
+  SLUICE_REGISTER("flink_reverse", Reverse);
   SLUICE_REGISTER("flink_ascii", Ascii);
   SLUICE_REGISTER("flink_chr", Chr);
   SLUICE_REGISTER("flink_json_path", JsonPath);
