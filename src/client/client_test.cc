@@ -242,6 +242,21 @@ TEST_F(ClientTest, UpsertsAndDeletesShowInLookupsAndScans) {
   EXPECT_EQ(scanned, 48);
 }
 
+TEST_F(ClientTest, AScanWaitsForRoomButNotForEver) {
+  const auto table = fake_->Add(kPath, Descriptor({"id"}, {"id"}, 1));
+  const types::BucketId id{table.info.table_id, std::nullopt, 0};
+  int refusals = 6;
+  fake_->refusal = Error(ErrorCode::kTooManyScanners, "refused by the test");
+  fake_->fault = [&](wire::ApiKey key) {
+    const bool refuses = key == wire::ApiKey::kScanKv && refusals-- > 0;
+    return refuses ? FakeCluster::Fault::kRefuse : FakeCluster::Fault::kNone;
+  };
+  ASSERT_OK(Wait(KvScanner::Open(loop_, cluster_, kPath, id)));
+  refusals = 1000;
+  EXPECT_CODE(ErrorCode::kTooManyScanners, Wait(KvScanner::Open(loop_, cluster_, kPath, id)));
+  EXPECT_EQ(refusals, 992);
+}
+
 TEST_F(ClientTest, UpsertsSurviveFaultsInOrder) {
   const auto table = fake_->Add(kPath, Descriptor({"id"}, {"id"}, 2));
   const auto& columns = table.info.descriptor.schema.columns;

@@ -10,7 +10,7 @@
 namespace sluice::client {
 namespace {
 
-constexpr int kOpenAttempts = 3;  // While the server has too many scanners.
+constexpr int kOpenAttempts = 8;  // While the server has too many scanners: seven seconds in all.
 
 }  // namespace
 

@@ -54,7 +54,8 @@ class ThreadPool : public Pool {
     internal::NameThread(options_.name + "-" + std::to_string(index));
     // Linux keeps a nice value per thread; failure to lower one's own priority harms nobody.
     if (options_.nice != 0) {
-      (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), options_.nice);
+      const auto self = static_cast<id_t>(::syscall(SYS_gettid));
+      (void)::setpriority(PRIO_PROCESS, self, ::getpriority(PRIO_PROCESS, self) + options_.nice);
     }
     std::unique_lock lock(mutex_);
     while (true) {

@@ -1,5 +1,10 @@
 #include "io/task.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -204,6 +209,15 @@ TEST_F(TaskTest, PoolWorkRunsElsewhereAndComesBack) {
   EXPECT_EQ(value, 7);
   EXPECT_NE(ran_on, std::this_thread::get_id());
   EXPECT_NE(ran_on, std::thread::id());
+}
+
+TEST_F(TaskTest, APoolsThreadsStandBehindTheirMakers) {
+  const int mine = ::getpriority(PRIO_PROCESS, 0);
+  std::atomic<int> theirs{-100};
+  Pool::Start({.name = "work", .threads = 1, .nice = 3})->TryPost([&] {
+    theirs = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)));
+  });
+  EXPECT_EQ(theirs, std::min(mine + 3, 19));  // The pool has come to its end.
 }
 
 TEST_F(TaskTest, InlinePoolRunsAtOnce) {
