@@ -1,4 +1,5 @@
 """The console page in Chromium while rows flow: its numbers and texts are those of the answer whose revision it names."""
+import json
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ def test_page_agrees_with_the_api_while_rows_flow(make_server, tmp_path):
                                                     "'table.datalake.freshness' = '2s')")):
         server.sql(f"CREATE TABLE {name} (id BIGINT, note STRING) {options}")
     stop = threading.Event()
-    wrote = []
+    wrote, disagreeing = [], []
 
     def write():
         while not stop.is_set():
@@ -25,6 +26,14 @@ def test_page_agrees_with_the_api_while_rows_flow(make_server, tmp_path):
                 server.sql(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b'), (3, 'c')")
             wrote.append(6)
 
+    def look():
+        while not stop.is_set():
+            for table in json.loads(server._get("/api/v1/tables"))["tables"]:
+                if table["lake_offset"] is not None and table["lag_rows"] != table["log_end_offset"] - table["lake_offset"]:
+                    disagreeing.append(table)
+
+    looker = threading.Thread(target=look)
+    looker.start()
     writer = threading.Thread(target=write)
     writer.start()
     try:
@@ -35,5 +44,7 @@ def test_page_agrees_with_the_api_while_rows_flow(make_server, tmp_path):
     finally:
         stop.set()
         writer.join()
+        looker.join()
     assert done.returncode == 0, done.stdout + done.stderr
+    assert not disagreeing, disagreeing[:3]
     assert len(wrote) > 3, "rows must have flowed while the page was looked at"

@@ -1,5 +1,6 @@
 #include "app/status_source.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/log.h"
@@ -13,21 +14,35 @@ namespace {
 
 using gateway::TableStatus;
 
-void AddLake(const meta::TableState& table, const tiering::TableState* tiering,
-             TableStatus* status) {
-  status->lake_enabled = table.lake_enabled();
-  if (const meta::LakeSnapshot* snapshot = table.LatestLakeSnapshot()) {
-    status->lake_snapshot_id = snapshot->snapshot_id;
-    int64_t sum = 0;
-    for (const auto& [_, offset] : *snapshot->tiered) sum += offset;
-    status->lake_offset = sum;
+// Sums over the buckets that are there. All three are of one moment: the lake's offsets were read
+// before the log's ends, so that none is past its end.
+void AddOffsets(const std::vector<tablet::BucketStatus>& buckets, const meta::LakeSnapshot* lake,
+                TableStatus* status) {
+  int64_t lake_offset = 0, lag_rows = 0;
+  for (const tablet::BucketStatus& bucket : buckets) {
+    status->log_end_offset += bucket.high_watermark;
+    int64_t tiered = 0;
+    if (lake != nullptr) {
+      const auto found = lake->tiered->find({bucket.id.partition_id, bucket.id.bucket});
+      if (found != lake->tiered->end()) tiered = found->second;
+    }
+    lake_offset += tiered;
+    lag_rows +=
+        std::max<int64_t>(0, bucket.high_watermark - std::max(tiered, bucket.log_start_offset));
   }
+  if (lake != nullptr) {
+    status->lake_snapshot_id = lake->snapshot_id;
+    status->lake_offset = lake_offset;
+  }
+  if (status->lake_enabled) status->lag_rows = lag_rows;
+}
+
+void AddTiering(const tiering::TableState* tiering, TableStatus* status) {
   if (!status->lake_enabled) return;
   status->state = "SCHEDULED";
   if (tiering == nullptr) return;
   status->state = std::string(tiering::NameOf(tiering->state));
   status->reason = tiering->reason;
-  status->lag_rows = tiering->lag_rows;
   status->lag_ms = tiering->lag_ms;
   status->freshness_ms = tiering->freshness_ms;
   status->late = tiering->late;
@@ -40,23 +55,25 @@ Result<std::vector<TableStatus>> ProcessStatus::Tables() {
   if (tiering_ != nullptr) {
     for (auto& state : tiering_->Tables()) tierings[state.table_id] = std::move(state);
   }
-  std::map<int64_t, int64_t> log_ends;
-  for (const auto& bucket : io::SyncWait(loop_, tablet_.Buckets(loop_))) {
-    log_ends[bucket.id.table_id] += bucket.high_watermark;
-  }
-  // The catalog last: a table that was dropped meanwhile is not shown.
-  std::vector<TableStatus> out;
   const meta::CatalogStatePtr state = catalog_.state();
+  std::map<int64_t, std::vector<tablet::BucketStatus>> buckets;
+  for (auto& bucket : io::SyncWait(loop_, tablet_.Buckets(loop_)))
+    buckets[bucket.id.table_id].push_back(std::move(bucket));
+  const meta::CatalogStatePtr after = catalog_.state();  // What was dropped meanwhile is not shown.
+  std::vector<TableStatus> out;
   for (const auto& [database, entry] : state->databases) {
     for (const auto& [name, table] : entry->tables) {
+      const int64_t table_id = table->info.table_id;
+      if (after->FindTable(table_id) == nullptr) continue;
       TableStatus status;
       status.database = database;
       status.table = name;
       status.has_primary_key = table->info.descriptor.has_primary_key();
       status.buckets = table->bucket_count();
-      status.log_end_offset = log_ends[table->info.table_id];
-      const auto found = tierings.find(table->info.table_id);
-      AddLake(*table, found == tierings.end() ? nullptr : &found->second, &status);
+      status.lake_enabled = table->lake_enabled();
+      AddOffsets(buckets[table_id], table->LatestLakeSnapshot(), &status);
+      const auto found = tierings.find(table_id);
+      AddTiering(found == tierings.end() ? nullptr : &found->second, &status);
       out.push_back(std::move(status));
     }
   }
