@@ -94,6 +94,7 @@ Result<std::unique_ptr<SqlClient>> SqlClient::Connect(const std::string& url) {
     return Error(ErrorCode::kInvalidConfig, "not a URL of the form http://HOST:PORT url=", url);
   state->http.set_read_timeout(kReadTimeoutSeconds);
   state->http.set_keep_alive(true);
+  state->http.set_tcp_nodelay(true);  // Else a request's body waits 40 ms for its head to be heard.
   const auto answer = state->http.Post("/api/v1/sessions");
   if (!answer) return Error(ErrorCode::kNetwork, "no server answers url=", url);
   const auto body = nlohmann::json::parse(answer->body, nullptr, false);
