@@ -252,9 +252,9 @@ class PlainEngine {
     return duckdb::Run(*api_, connection, "SET threads = " + std::to_string(threads));
   }
   Status Ask(const std::string& sql) const {
-    ASSIGN_OR_RAISE(auto result, duckdb::Stream(*api_, connection_.get(), sql));
+    ASSIGN_OR_RAISE(auto result, duckdb::Stream(*api_, connection_.get(), sql, {}));
     while (true) {
-      ASSIGN_OR_RAISE(const auto chunk, result.Fetch());
+      ASSIGN_OR_RAISE(const auto chunk, result.Fetch({sql}));
       if (chunk.get() == nullptr) return Status::OK();
     }
   }

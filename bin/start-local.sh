@@ -5,8 +5,10 @@ set -euo pipefail
 home=$(cd "$(dirname "$0")/.." && pwd)
 pidfile=$home/server.pid
 source "$home/bin/running-pid.sh"
-if pid=$(running_pid "$home"); then
-  echo "already running, process $pid" >&2
+status=0
+pid=$(running_pid "$home") || status=$?
+if [ $status != 1 ]; then
+  echo "already running, process ${pid:-$(cat "$pidfile") of another user}" >&2
   exit 1
 fi
 cd "$home"
@@ -14,10 +16,10 @@ mkdir -p log
 nohup "$home/bin/sluice" server --conf "$home/conf/server.yaml" "$@" >"$home/log/server.out" 2>&1 &
 pid=$!
 echo "$pid" >"$pidfile"
-for _ in $(seq 600); do
+for _ in $(seq 1800); do
   grep -q 'server is ready' "$home/log/server.out" && { echo "started, process $pid; log in $home/log/server.out"; exit 0; }
   kill -0 "$pid" 2>/dev/null || { cat "$home/log/server.out" >&2; rm -f "$pidfile"; exit 1; }
   sleep 0.1
 done
-echo "not ready after 60 s; see $home/log/server.out" >&2
+echo "not ready after 180 s; see $home/log/server.out" >&2
 exit 1

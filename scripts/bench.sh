@@ -8,7 +8,7 @@ run=$(mktemp -d)
 trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$run"' EXIT
 build/release/src/app/sluice server -D "data.dir=$run/data" -D "remote.data.dir=$run/remote" \
   -D "datalake.paimon.warehouse=$run/warehouse" -D coordinator.bind.listeners=CLIENT://127.0.0.1:19123 \
-  -D tablet-server.bind.listeners=CLIENT://127.0.0.1:19124 -D http.port=19180 >"$run/server.out" 2>&1 &
+  -D tablet-server.bind.listeners=CLIENT://127.0.0.1:19124 -D http.port=19180 -D sql.threads=1 >"$run/server.out" 2>&1 &
 server=$!
 for _ in $(seq 100); do grep -q 'server is ready' "$run/server.out" && break; sleep 0.05; done
 build/release/bench/floor

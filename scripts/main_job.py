@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import source_data
 import sql_over_http
 
-READY_TIMEOUT_S = 60
+READY_TIMEOUT_S = 180
 FLIGHTS_PER_SECOND = 30_000  # So that the load takes long enough to be looked at.
 PAUSE_BETWEEN_ROUNDS_S = 0.5
 CATCH_UP_TIMEOUT_S = 180

@@ -12,7 +12,7 @@ import lake_check
 from cluster import ROOT, binary, check_log, free_ports
 
 TIMEOUT_S = 600
-STOP_S = 120
+STOP_S = 240
 KEYS = {"planes": "tailnum", "airlines": "carrier", "airports": "faa"}
 READ = {  # What a cell of the files is, by its column's type in the DDL.
     "INT": (pa.int32(), lambda text: int(float(text))),

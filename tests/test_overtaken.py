@@ -95,8 +95,10 @@ def test_queries_stay_exact_while_the_log_is_cut(make_server):
             enough = [writer.batches + BATCHES for writer in writers]
             for writer in writers:
                 writer.resume()
+            deadline = time.monotonic() + 120
             while any(writer.batches < batches for writer, batches in zip(writers, enough)):
                 time.sleep(0.05)
+                assert server.running() and time.monotonic() < deadline, f"writers stand still\n{server.log_tail()}"
                 for writer in writers:
                     writer.raise_failure()
             for writer in writers:

@@ -9,6 +9,7 @@
 
 #include "app/load_options.h"
 #include "app/load_source.h"
+#include "app/visible_text.h"
 #include "client/append_writer.h"
 #include "client/socket_servers.h"
 #include "client/upsert_writer.h"
@@ -219,7 +220,8 @@ class Load {
     const double seconds = progress_.seconds();
     const auto rate =
         static_cast<int64_t>(static_cast<double>(counts.rows_acked) / std::max(seconds, 0.001));
-    if (!status.ok()) std::fprintf(stderr, "sluice load: %s\n", status.message().c_str());
+    if (!status.ok())
+      std::fprintf(stderr, "sluice load: %s\n", VisibleText(status.message()).c_str());
     if (options_.json) {
       nlohmann::ordered_json line = {
           {"table", options_.table},     {"files", options_.files.size()},
