@@ -237,7 +237,8 @@ def with_ten_rows_in_the_lake(server):
 
 
 def test_a_lake_that_cannot_be_written_is_still_read(server):
-    server.announce("W lake table is read without a pin table=fluss.t ", "W (upkeep|sweep) of lake table fluss.t: .*consumer")
+    server.announce("W lake table is read without a pin table=fluss.t ", "W release of a lake snapshot: .*consumer",
+                    "W (upkeep|sweep) of lake table fluss.t: .*consumer")
     with_ten_rows_in_the_lake(server)
     consumers = f"{server.warehouse}/fluss.db/t/consumer"
     if os.path.isdir(consumers):

@@ -54,10 +54,11 @@ void Bind(duckdb::BindInfo info) noexcept {
     return;
   }
   // Where only the number of rows matters, the engine asks for the first column: one that costs
-  // nothing, and that no statement names.
+  // nothing, and that no statement names. Names differ between scans: joins are said with a star.
   const duckdb::Owned<duckdb::LogicalType> nothing =
       duckdb::MakeType(api, SqlType::Of(SqlKind::kBoolean));
-  api.bind_add_result_column(info, "sluice_nothing", nothing.get());
+  const std::string name = "sluice_nothing" + std::to_string(id);
+  api.bind_add_result_column(info, name.c_str(), nothing.get());
   for (size_t i = 0; i < binding->names.size(); ++i) {
     const duckdb::Owned<duckdb::LogicalType> type = duckdb::MakeType(api, binding->types[i]);
     api.bind_add_result_column(info, binding->names[i].c_str(), type.get());
