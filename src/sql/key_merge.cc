@@ -1,4 +1,5 @@
 #include <arrow/api.h>
+#include <arrow/compute/api_vector.h>
 #include <arrow/util/byte_size.h>
 
 #include <algorithm>
@@ -34,7 +35,23 @@ Result<std::vector<std::string>> KeyOf::Encode(const arrow::RecordBatch& batch) 
 
 namespace {
 
-constexpr int64_t kKeyBytes = 96;  // Of an entry of the map beside the key's own.
+// Of an entry of the map beside the key's own, and of its row's number in the end.
+constexpr int64_t kKeyBytes = 112;
+
+// The rows at `positions`, which rise, in memory of their own unless they are all.
+Result<std::shared_ptr<arrow::RecordBatch>> RowsAt(const std::shared_ptr<arrow::RecordBatch>& batch,
+                                                   const std::vector<int64_t>& positions) {
+  const auto count = static_cast<int64_t>(positions.size());
+  if (count == batch->num_rows()) return batch;
+  const arrow::Int64Array indices(count, arrow::Buffer::Wrap(positions));
+  std::vector<std::shared_ptr<arrow::Array>> columns;
+  for (const auto& column : batch->columns()) {
+    ASSIGN_OR_RAISE(auto taken, arrow::compute::Take(*column, indices,
+                                                     arrow::compute::TakeOptions::NoBoundsCheck()));
+    columns.push_back(std::move(taken));
+  }
+  return arrow::RecordBatch::Make(batch->schema(), count, std::move(columns));
+}
 
 }  // namespace
 
@@ -81,24 +98,25 @@ Status KeyTail::Add(LogTail::Rows rows, const KeyOf& key_of, To to) {
   return Status::OK();
 }
 
-Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> KeyTail::Rows(
-    const std::vector<std::string>& columns) const {
-  std::vector<std::vector<int64_t>> rows(batches.size());
+void KeyTail::FindLiving() {
+  living_.resize(batches.size());
   for (const auto& [key, place] : keys) {
-    if (place.batch != kDeleted) rows[place.batch].push_back(place.row);
+    if (place.batch != kDeleted) living_[place.batch].push_back(place.row);
   }
-  std::vector<std::shared_ptr<arrow::RecordBatch>> slices;
-  for (size_t i = 0; i < batches.size(); ++i) {
-    std::ranges::sort(rows[i]);
-    ASSIGN_OR_RAISE(const auto chosen, Choose(batches[i], columns));
-    for (size_t at = 0; at < rows[i].size();) {
-      size_t end = at + 1;
-      while (end < rows[i].size() && rows[i][end] == rows[i][end - 1] + 1) ++end;
-      slices.push_back(chosen->Slice(rows[i][at], static_cast<int64_t>(end - at)));
-      at = end;
-    }
+  for (std::vector<int64_t>& rows : living_) std::ranges::sort(rows);
+  keys = {};
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> KeyTail::Next(const std::vector<std::string>& columns) {
+  if (living_.empty()) FindLiving();
+  while (next_ < batches.size()) {
+    const auto batch = std::move(batches[next_]);
+    const std::vector<int64_t> rows = std::move(living_[next_++]);
+    if (rows.empty()) continue;
+    ASSIGN_OR_RAISE(const auto chosen, Choose(batch, columns));
+    return RowsAt(chosen, rows);
   }
-  return slices;
+  return nullptr;
 }
 
 MergeReader::MergeReader(std::unique_ptr<BatchReader> base, KeyTail tail, KeyOf key_of,
@@ -109,42 +127,28 @@ MergeReader::MergeReader(std::unique_ptr<BatchReader> base, KeyTail tail, KeyOf 
       columns_(std::move(columns)) {}
 
 Result<std::shared_ptr<arrow::RecordBatch>> MergeReader::Next() {
-  while (next_ == ready_.size()) {
-    if (done_) return nullptr;
-    ready_.clear();
-    next_ = 0;
-    std::shared_ptr<arrow::RecordBatch> batch;
-    if (base_ != nullptr) {
-      ASSIGN_OR_RAISE(batch, base_->Next());
-    }
+  while (base_ != nullptr) {
+    ASSIGN_OR_RAISE(const auto batch, base_->Next());
     if (batch == nullptr) {
-      done_ = true;
-      ASSIGN_OR_RAISE(ready_, tail_.Rows(columns_));
-    } else {
-      RETURN_NOT_OK(Filter(batch));
+      base_ = nullptr;
+      break;
     }
+    ASSIGN_OR_RAISE(auto rows, Untouched(batch));
+    if (rows->num_rows() > 0) return rows;
   }
-  return ready_[next_++];
+  return tail_.Next(columns_);
 }
 
-Status MergeReader::Filter(const std::shared_ptr<arrow::RecordBatch>& batch) {
-  ASSIGN_OR_RAISE(const auto chosen, Choose(batch, columns_));
-  if (tail_.keys.empty()) {
-    ready_.push_back(chosen);
-    return Status::OK();
-  }
+Result<std::shared_ptr<arrow::RecordBatch>> MergeReader::Untouched(
+    const std::shared_ptr<arrow::RecordBatch>& batch) const {
+  ASSIGN_OR_RAISE(auto chosen, Choose(batch, columns_));
+  if (tail_.keys.empty()) return chosen;
   ASSIGN_OR_RAISE(const std::vector<std::string> keys, key_of_.Encode(*batch));
-  for (size_t at = 0; at < keys.size();) {
-    if (tail_.keys.contains(keys[at])) {
-      ++at;
-      continue;
-    }
-    size_t end = at + 1;
-    while (end < keys.size() && !tail_.keys.contains(keys[end])) ++end;
-    ready_.push_back(chosen->Slice(static_cast<int64_t>(at), static_cast<int64_t>(end - at)));
-    at = end;
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!tail_.keys.contains(keys[i])) rows.push_back(static_cast<int64_t>(i));
   }
-  return Status::OK();
+  return RowsAt(chosen, rows);
 }
 
 }  // namespace sluice::sql

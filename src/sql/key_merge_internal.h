@@ -49,9 +49,14 @@ struct KeyTail {
   /// and not there; kStorageBackpressure when all statements hold more than they may.
   Status Add(LogTail::Rows rows, const KeyOf& key_of, To to);
 
-  /// Living rows, runs of neighbours as one slice.
-  Result<std::vector<std::shared_ptr<arrow::RecordBatch>>> Rows(
-      const std::vector<std::string>& columns) const;
+  /// The living rows of the next batch that has any, null at the end. It gives up the keys, and
+  /// each batch that it is done with: what it gives holds no others.
+  Result<std::shared_ptr<arrow::RecordBatch>> Next(const std::vector<std::string>& columns);
+
+ private:
+  void FindLiving();
+  std::vector<std::vector<int64_t>> living_;  // Rows of each batch, from the first Next on.
+  size_t next_ = 0;                           // The batch after those given up.
 };
 
 /// Rows of a base whose keys the log part does not touch, then the log part's own.
@@ -62,15 +67,14 @@ class MergeReader : public BatchReader {
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override;
 
  private:
-  Status Filter(const std::shared_ptr<arrow::RecordBatch>& batch);
+  /// The rows of `batch` whose keys the log part does not touch.
+  Result<std::shared_ptr<arrow::RecordBatch>> Untouched(
+      const std::shared_ptr<arrow::RecordBatch>& batch) const;
 
-  std::unique_ptr<BatchReader> base_;
+  std::unique_ptr<BatchReader> base_;  // Null once it is at its end.
   KeyTail tail_;
   KeyOf key_of_;
   std::vector<std::string> columns_;
-  std::vector<std::shared_ptr<arrow::RecordBatch>> ready_;
-  size_t next_ = 0;
-  bool done_ = false;
 };
 
 }  // namespace sluice::sql

@@ -1,9 +1,11 @@
 #include <arrow/api.h>
+#include <arrow/util/byte_size.h>
 
 #include <map>
 
 #include "base/testing.h"
 #include "sql/key_merge_internal.h"
+#include "sql/key_store_internal.h"
 
 namespace sluice::sql {
 namespace {
@@ -64,6 +66,18 @@ class KeyMergeTest : public testing::Test {
              {ChangeType::kInsert, ChangeType::kUpdateBefore, ChangeType::kUpdateAfter,
               ChangeType::kDelete, ChangeType::kDelete, ChangeType::kInsert}}};
   }
+  /// Updates of 500 keys from `first` on: old and new rows by turns.
+  static LogTail::Rows Updates(int64_t first) {
+    Pairs pairs;
+    std::vector<ChangeType> changes;
+    for (int64_t id = first; id < first + 500; ++id) {
+      pairs.emplace_back(id, id);
+      changes.push_back(ChangeType::kUpdateBefore);
+      pairs.emplace_back(id, id + 1'000'000);
+      changes.push_back(ChangeType::kUpdateAfter);
+    }
+    return {Rows(pairs), std::move(changes)};
+  }
   const Pairs before_ = {{1, 10}, {2, 20}, {3, 30}, {6, 60}};
   const Pairs after_ = {{1, 10}, {2, 22}, {4, 41}, {6, 61}};
 
@@ -83,6 +97,57 @@ TEST_F(KeyMergeTest, TheLogLeadsBack) {
 TEST_F(KeyMergeTest, ALogWithoutOldRowsDoesNotLeadBack) {
   std::vector<LogTail::Rows> log{{Rows({{2, 22}}), {ChangeType::kUpdateAfter}}};
   EXPECT_CODE(ErrorCode::kCorruptRecord, Merged(after_, log, KeyTail::To::kBegin));
+}
+
+TEST_F(KeyMergeTest, RowsOfTheLogComeBatchByBatchWithNoOthers) {
+  ASSERT_OK_AND_ASSIGN(const KeyOf key_of, KeyOf::Make(schema_));
+  RowMemory memory(1 << 20);
+  KeyTail tail(memory);
+  std::vector<std::weak_ptr<arrow::RecordBatch>> log;
+  for (int64_t batch = 0; batch < 2; ++batch) {
+    LogTail::Rows rows = Updates(batch * 1000);
+    log.push_back(rows.rows);
+    ASSERT_OK(tail.Add(std::move(rows), key_of, KeyTail::To::kEnd));
+  }
+  MergeReader reader(nullptr, std::move(tail), key_of, {"v"});
+  for (int64_t batch = 0; batch < 2; ++batch) {
+    ASSERT_OK_AND_ASSIGN(const auto rows, reader.Next());
+    ASSERT_TRUE(rows != nullptr);
+    EXPECT_EQ(rows->num_rows(), 500);
+    EXPECT_EQ(static_cast<const arrow::Int64Array&>(*rows->column(0)).Value(499),
+              batch * 1000 + 499 + 1'000'000);
+    EXPECT_LT(arrow::util::TotalBufferSize(*rows), 500 * 8 + 128);
+    EXPECT_TRUE(log[static_cast<size_t>(batch)].expired());
+    EXPECT_EQ(log[1].expired(), batch == 1);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto end, reader.Next());
+  EXPECT_TRUE(end == nullptr);
+}
+
+TEST_F(KeyMergeTest, KeptRowsAreCountedWithAllThatTheyHold) {
+  ASSERT_OK_AND_ASSIGN(const KeyOf key_of, KeyOf::Make(schema_));
+  const auto memory = std::make_shared<RowMemory>(1 << 20);
+  KeptKeys kept(memory);
+  const auto open = [&]() -> Result<std::unique_ptr<BatchReader>> {
+    KeyTail tail(*memory);
+    RETURN_NOT_OK(tail.Add(Updates(0), key_of, KeyTail::To::kEnd));
+    Pairs base;  // Every second one has changed since.
+    for (int64_t i = 0; i < 1000; ++i) base.emplace_back(i % 2 == 0 ? i / 2 : -i, i);
+    std::vector<std::shared_ptr<arrow::RecordBatch>> batches{Rows(base)};
+    return std::make_unique<MergeReader>(std::make_unique<BatchListReader>(std::move(batches)),
+                                         std::move(tail), key_of,
+                                         std::vector<std::string>{"id", "v"});
+  };
+  ASSERT_OK_AND_ASSIGN(const auto batches, kept.Rows({"d", "t"}, {}, open));
+  int64_t rows = 0;
+  int64_t bytes = 0;
+  for (const auto& batch : batches) {
+    rows += batch->num_rows();
+    bytes += arrow::util::TotalBufferSize(*batch);
+  }
+  EXPECT_EQ(rows, 1000);
+  EXPECT_EQ(batches.size(), 2u);
+  EXPECT_LE(bytes, memory->used_bytes());
 }
 
 TEST_F(KeyMergeTest, ATailTakesItsShareOfMemoryAndGivesItBack) {
