@@ -40,16 +40,19 @@ BoundPtr MakeAggregate(const Bound& like, std::string name, SqlType type, std::s
 }
 
 // The exact sum of DECIMALs, NULL beyond 38 digits. The engine's own wraps around at 2^127: the sum
-// of floating numbers tells when it may have; from narrow values it would take 10^10 rows.
-std::string DecimalSumText(const SqlType& from) {
+// of floating numbers tells when it may have; from narrow values it would take 10^10 rows. Values
+// that differ may be one floating number, so those of DISTINCT are told apart first.
+std::string DecimalSumText(const SqlType& from, bool distinct) {
   const std::string name = SqlType::Decimal(38, from.scale).EngineName();
   if (from.precision <= 28) return "CAST(SUM(#$1)@ AS " + name + ")";
   std::string limit(38, '9');
   if (from.scale > 0) limit.insert(limit.size() - static_cast<size_t>(from.scale), ".");
   const std::string most = "CAST('" + limit + "' AS " + name + ")";
   const std::string near = "1.5e" + std::to_string(38 - from.scale);
-  return "CASE WHEN abs(SUM(#CAST($1 AS DOUBLE))@) < " + near + " AND SUM(#$1)@ BETWEEN -" + most +
-         " AND " + most + " THEN SUM(#$1)@ END";
+  const std::string rough =
+      distinct ? "list_sum(CAST(list(#$1)@ AS DOUBLE[]))" : "SUM(CAST($1 AS DOUBLE))@";
+  return "CASE WHEN abs(" + rough + ") < " + near + " AND SUM(#$1)@ BETWEEN -" + most + " AND " +
+         most + " THEN SUM(#$1)@ END";
 }
 
 // Rows where an argument is NULL do not count.
@@ -72,7 +75,7 @@ BoundPtr Sum(const Bound& like, const BoundPtr& value, bool nullable) {
   SqlType type = value->type.WithNullable(nullable);
   if (type.kind == SqlKind::kDecimal) type.precision = 38;
   const std::string text = type.kind == SqlKind::kDecimal
-                               ? DecimalSumText(value->type)
+                               ? DecimalSumText(value->type, like.distinct)
                                : "CAST(SUM(#$1)@ AS " + type.EngineName() + ")";
   return MakeAggregate(like, "SUM", type, text, {value});
 }
@@ -126,7 +129,7 @@ Result<BoundPtr> Binder::Impl::Average(const Bound& like, const BoundPtr& value,
         {value});
   }
   const BoundPtr sum = MakeAggregate(like, "SUM", SqlType::Decimal(38, from.scale, nullable),
-                                     DecimalSumText(from), {value});
+                                     DecimalSumText(from, like.distinct), {value});
   const BoundPtr count =
       MakeAggregate(like, "COUNT", SqlType::Of(SqlKind::kBigInt, false), "COUNT(#$1)@", {value});
   const SqlType average = SqlType::Decimal(38, std::max(6, from.scale), nullable);
@@ -225,7 +228,7 @@ Result<BoundPtr> Binder::Impl::Variance(const std::string& name, const Bound& ca
     if (type.kind == SqlKind::kDecimal) type.precision = 38;
     return MakeAggregate(call, "SUM", type,
                          term->type.kind == SqlKind::kDecimal
-                             ? DecimalSumText(term->type)
+                             ? DecimalSumText(term->type, call.distinct)
                              : "CAST(SUM(#$1)@ AS " + type.EngineName() + ")",
                          {term});
   };
