@@ -69,7 +69,8 @@ Outcome<std::string> JsonPath(std::string_view path) {
   return checked;
 }
 Outcome<int32_t> Locate(std::string_view sought, std::string_view text, int32_t from) {
-  if (sought.empty()) return 1;  // Wherever it is to start.
+  if (sought.empty()) return 1;     // Wherever it is to start.
+  if (from == INT32_MIN) return 0;  // One less is Java's greatest number.
   const size_t begin = CharacterStart(text, from - 1);
   const size_t found = text.find(sought, begin);
   return found == std::string_view::npos
@@ -85,15 +86,33 @@ Outcome<std::string> Overlay(std::string_view text, std::string_view with, int32
   const size_t end = begin + CharacterStart(text.substr(begin), cut);
   return std::string(text.substr(0, begin)) + std::string(with) + std::string(text.substr(end));
 }
+// White space as Java's Character.isWhitespace has it: without the blanks that do not break.
+bool IsJavaBlank(std::string_view character) {
+  const auto last = static_cast<uint8_t>(character.back());
+  if (character.size() == 1)
+    return last == ' ' || (last >= '\t' && last <= '\r') || (last >= 0x1c && last <= 0x1f);
+  if (character.starts_with("\xe2\x80"))  // U+2000 and on.
+    return (last <= 0x8a && last != 0x87) || last == 0xa8 || last == 0xa9;
+  return character == "\u1680" || character == "\u205f" || character == "\u3000";
+}
+// Where `text` has the next delimiter, and its bytes; each blank is one when `delimiter` is empty.
+std::pair<size_t, size_t> NextDelimiter(std::string_view text, std::string_view delimiter) {
+  if (!delimiter.empty()) return {text.find(delimiter), delimiter.size()};
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = CharacterStart(text.substr(at), 1);
+    if (IsJavaBlank(text.substr(at, bytes))) return {at, bytes};
+    at += bytes;
+  }
+  return {std::string_view::npos, 0};
+}
 Outcome<std::string_view> SplitIndex(std::string_view text, std::string_view delimiter,
                                      int32_t index) {
   if (index < 0 || text.empty()) return std::nullopt;
-  const bool blanks = delimiter.empty();  // Then each blank parts.
   while (true) {
-    const size_t at = blanks ? text.find_first_of(" \t\n\v\f\r") : text.find(delimiter);
+    const auto [at, bytes] = NextDelimiter(text, delimiter);
     if (index == 0) return text.substr(0, at);
     if (at == std::string_view::npos) return std::nullopt;
-    text.remove_prefix(at + (blanks ? 1 : delimiter.size()));
+    text.remove_prefix(at + bytes);
     --index;
   }
 }
