@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::string_view kPlaceOpen = "/*<";
 
+// Behind the text or the name in quotes that begins at `at`; `at` itself when none does.
+size_t BehindQuotes(std::string_view sql, size_t at) {
+  if (sql[at] != '\'' && sql[at] != '"') return at;
+  const size_t end = sql.find(sql[at], at + 1);  // A doubled quote begins the next piece.
+  return end == std::string_view::npos ? sql.size() : end + 1;
+}
+
 // "/*<7*/" at `at`: 7 and the mark's length; nullopt for other text.
 std::optional<std::pair<size_t, size_t>> PlaceMarkAt(std::string_view sql, size_t at) {
   std::string_view rest = sql.substr(at);
@@ -42,7 +49,9 @@ const Place* PlaceAt(const EngineText& text, size_t offset) {
   bool own = false;  // A mark ends at `offset`.
   for (size_t at = 0; at < offset;) {
     own = false;
-    if (const auto mark = PlaceMarkAt(text.sql, at)) {
+    if (const size_t behind = BehindQuotes(text.sql, at); behind > at) {
+      at = behind;
+    } else if (const auto mark = PlaceMarkAt(text.sql, at)) {
       open.push_back(at);
       at += mark->second;
       own = at == offset;
@@ -67,7 +76,10 @@ std::string PlaceBegin(int place) { return std::string(kPlaceOpen) + std::to_str
 std::string WithoutPlaces(std::string_view sql) {
   std::string plain;
   for (size_t at = 0; at < sql.size();) {
-    if (const auto mark = PlaceMarkAt(sql, at)) {
+    if (const size_t behind = BehindQuotes(sql, at); behind > at) {
+      plain += sql.substr(at, behind - at);
+      at = behind;
+    } else if (const auto mark = PlaceMarkAt(sql, at)) {
       at += mark->second;
     } else if (sql.substr(at).starts_with(kPlaceEnd)) {
       at += kPlaceEnd.size();
@@ -104,6 +116,7 @@ constexpr KindOfError kKinds[] = {
     {"Interrupted", ErrorCode::kOperationNotAttempted, "statement was stopped, reason="},
 };
 constexpr std::string_view kDepthText = "Max expression depth limit";
+constexpr size_t kEngineWordsMax = 400;                 // They may hold values of the user.
 constexpr std::string_view kOwnMark = "sluice error ";  // An error of ours on its way through.
 
 // Words for a text of the engine. In `text`, '*' is any part; in `words`, $1 is the first part,
@@ -260,7 +273,9 @@ std::string FillWords(std::string_view words, std::string_view whole,
     }
     const auto number = static_cast<size_t>(words[i + 1] - '0');
     const std::string_view part = number == 0 ? whole : parts[number - 1];
-    text += words[i] == '#' ? TypeNamed(part) : number == 0 ? std::string(part) : Shown(part);
+    text += words[i] == '#' ? Shown(TypeNamed(part), kEngineWordsMax)
+            : number == 0   ? Shown(part, kEngineWordsMax)
+                            : Shown(part);
     ++i;
   }
   return text;
@@ -308,7 +323,8 @@ void CutHints(std::string* message) {
 Said Understand(std::string_view text) {
   Said said;
   const size_t end = text.find(" Error: ");
-  if (!text.starts_with("{") && end != std::string_view::npos) {
+  const auto in_kind = [](unsigned char c) { return std::isalpha(c) != 0 || c == ' '; };
+  if (end != std::string_view::npos && std::ranges::all_of(text.substr(0, end), in_kind)) {
     said.kind = text.substr(0, end);
     text.remove_prefix(end + 8);
   }
@@ -329,11 +345,10 @@ Said Understand(std::string_view text) {
   return said;
 }
 
-// An error that MarkError wrote.
+// An error that MarkError wrote. Its mark elsewhere than in front is part of a value.
 std::optional<Status> OwnError(std::string_view message) {
-  const size_t mark = message.find(kOwnMark);
-  if (mark == std::string_view::npos) return std::nullopt;
-  message.remove_prefix(mark + kOwnMark.size());
+  if (!message.starts_with(kOwnMark)) return std::nullopt;
+  message.remove_prefix(kOwnMark.size());
   int32_t code = 0;
   const auto [end, error] = std::from_chars(message.data(), message.data() + message.size(), code);
   message.remove_prefix(static_cast<size_t>(end - message.data()));
@@ -357,7 +372,7 @@ std::string MarkError(const Status& status) {
 Status EngineError(const char* message, const EngineText& text) {
   Said said = Understand(message == nullptr ? "query failed" : message);
   if (auto own = OwnError(said.message)) return *own;
-  if (said.message.find(kDepthText) != std::string::npos)
+  if (said.message.starts_with(kDepthText))
     return Error(ErrorCode::kInvalidTable, "expression is nested too deep for the query engine");
   CutHints(&said.message);
   const Place* place = said.offset ? PlaceAt(text, *said.offset) : nullptr;
@@ -370,10 +385,10 @@ Status EngineError(const char* message, const EngineText& text) {
     if (place == nullptr) place = OnlyPlace(text, rewording.operations);
     return At(place, ErrorCode::kInvalidTable, FillWords(rewording.words, said.message, *parts));
   }
-  if (kind != std::end(kKinds))
-    return At(place, kind->code, std::string(kind->words) + said.message);
+  const std::string shown = Shown(said.message, kEngineWordsMax);
+  if (kind != std::end(kKinds)) return At(place, kind->code, std::string(kind->words) + shown);
   // A translation of ours that the engine refuses, or a fault of the engine.
-  return Error(ErrorCode::kUnknownServer, "query engine failed, reason=", said.message);
+  return Error(ErrorCode::kUnknownServer, "query engine failed, reason=", shown);
 }
 
 }  // namespace duckdb

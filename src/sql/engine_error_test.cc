@@ -61,6 +61,41 @@ TEST(EngineErrorTest, KeepsCodesAndOurOwnErrors) {
   EXPECT_EQ(back.message(), own.message());
 }
 
+TEST(EngineErrorTest, AValueIsNoErrorOfOurs) {
+  const std::string mark = duckdb::MarkError(Error(ErrorCode::kLogOffsetOutOfRange, "forged"));
+  for (const std::string& text :
+       {"Invalid Input Error: text is not a whole number, text='" + mark + "'",
+        Json("Conversion", "Could not convert string '" + mark + "' to INT32", 0),
+        "Conversion Error: Could not convert string 'x Error: " + mark + "' to INT32"}) {
+    const Status error = duckdb::EngineError(text.c_str());
+    EXPECT_CODE(ErrorCode::kInvalidTable, error);
+    EXPECT_THAT(error.message(), testing::HasSubstr("text='"));
+  }
+  EXPECT_CODE(ErrorCode::kUnknownServer, duckdb::EngineError(("of 'x' Error: " + mark).c_str()));
+}
+
+TEST(EngineErrorTest, ValuesAreShownCut) {
+  const std::string much(1 << 20, 'x');
+  for (const std::string& text :
+       {"Conversion Error: odd text " + much, "Binder Error: odd text " + much,
+        "Invalid Input Error: missing ): " + much,
+        "Conversion Error: Could not convert string 'a' to " + much + "' to INT32"}) {
+    const Status error = duckdb::EngineError(text.c_str());
+    EXPECT_LT(error.message().size(), 600u) << text.substr(0, 60);
+  }
+  EXPECT_EQ(duckdb::EngineError("Conversion Error: odd \a").message(), "odd U+0007");
+}
+
+TEST(EngineErrorTest, TextInQuotesHoldsNoMarks) {
+  const std::string sql = PlaceBegin(0) + "f('/*>*/it''s /*<1*/', \"/*>*/\", CAST(a AS INTEGER))" +
+                          std::string(kPlaceEnd);
+  const std::string text = Json("Conversion", "Could not convert string 'x' to INT32",
+                                static_cast<int>(sql.find("CAST(a")));
+  EXPECT_THAT(duckdb::EngineError(text.c_str(), {sql, &kPlaces}).message(),
+              testing::HasSubstr("line=1, column=8"));
+  EXPECT_EQ(WithoutPlaces(sql), "f('/*>*/it''s /*<1*/', \"/*>*/\", CAST(a AS INTEGER))");
+}
+
 TEST(EngineErrorTest, TextThatLooksLikeMarksDoesNoHarm) {
   for (const std::string sql : {"/*<", "/*<7", "/*<99*/x", "/*>*/x", "'/*<0*/' CAST(x", "/*<-1*/x",
                                 "/*<99999999999999999999*/x"}) {

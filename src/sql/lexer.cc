@@ -339,12 +339,11 @@ class Lexer {
 
 }  // namespace
 
-std::string Shown(std::string_view text) {
-  constexpr size_t kShownMax = 60;
+std::string Shown(std::string_view text, size_t most) {
   std::string shown;
   for (const char c : text) {
     const bool boundary = (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-    if (boundary && shown.size() >= kShownMax) return shown + "…";
+    if (boundary && shown.size() >= most) return shown + "…";
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
       shown += CodePoint(static_cast<unsigned char>(c));
     } else {

@@ -15,8 +15,8 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-/// Text of the user as messages show it: cut when long, without control characters.
-std::string Shown(std::string_view text);
+/// Text of the user as messages show it: cut behind `most` bytes, without control characters.
+std::string Shown(std::string_view text, size_t most = 60);
 
 /// An error of the user's text with its place: "words line=…, column=…".
 template <typename... Args>

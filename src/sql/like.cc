@@ -3,6 +3,8 @@
 #include <span>
 #include <vector>
 
+#include "sql/lexer.h"
+
 namespace sluice::sql {
 
 namespace {
@@ -30,7 +32,7 @@ Result<std::vector<LikeStep>> LikeSteps(std::string_view pattern, std::string_vi
       const std::string_view escaped = rest.substr(0, rest.empty() ? 0 : CharacterBytes(rest));
       if (escaped != "%" && escaped != "_" && escaped != escape) {
         return Status::ExecutionError("the escape stands before %, _ or itself alone, pattern='",
-                                      pattern, "' escape='", escape, "'");
+                                      Shown(pattern), "' escape='", Shown(escape), "'");
       }
       steps.push_back({LikeStep::Kind::kText, escaped});
       rest.remove_prefix(escaped.size());
@@ -47,7 +49,7 @@ Result<std::vector<LikeStep>> LikeSteps(std::string_view pattern, std::string_vi
 
 Status CheckEscape(std::string_view escape) {
   if (!escape.empty() && CharacterBytes(escape) == escape.size()) return Status::OK();
-  return Status::ExecutionError("ESCAPE needs one character, escape='", escape, "'");
+  return Status::ExecutionError("ESCAPE needs one character, escape='", Shown(escape), "'");
 }
 
 bool Fits(std::string_view text, std::span<const LikeStep> steps) {

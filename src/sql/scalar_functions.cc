@@ -55,7 +55,7 @@ Outcome<std::string> DoubleText(double value) { return JavaText(value); }
 Outcome<std::string> SingleText(float value) { return JavaText(value); }
 Outcome<int64_t> TextToInteger(std::string_view text) {
   const auto value = ParseInteger(text);
-  if (!value) return Status::ExecutionError("text is not a whole number, text='", text, "'");
+  if (!value) return Status::ExecutionError("text is not a whole number, text='", Shown(text), "'");
   return value;
 }
 Outcome<int64_t> TryTextToInteger(std::string_view text) { return ParseInteger(text); }
@@ -161,7 +161,7 @@ Outcome<Nanos> MicrosToNanos(Micros at, std::string_view column) {
 Outcome<Nanos> TryMicrosToNanos(Micros at, std::string_view) { return ToNanos(Split(at)); }
 
 Status BadTimestamp(std::string_view text) {
-  return Status::ExecutionError("text is not a timestamp, text='", text,
+  return Status::ExecutionError("text is not a timestamp, text='", Shown(text),
                                 "' form='yyyy-MM-dd HH:mm:ss[.f]'");
 }
 // The text of a date for the engine to read. It also knows 'epoch', 'infinity' and years BC.
@@ -199,7 +199,7 @@ Outcome<Nanos> TryTextToNanos(std::string_view text, std::string_view) {
 Outcome<std::string> FormatTime(Micros at, std::string_view pattern) {
   const auto text = FormatPattern(pattern, Split(at));
   if (!text)
-    return Status::ExecutionError("time pattern is not supported, pattern='", pattern, "'");
+    return Status::ExecutionError("time pattern is not supported, pattern='", Shown(pattern), "'");
   return text;
 }
 Outcome<Micros> ParseTimePattern(std::string_view text, std::string_view pattern) {

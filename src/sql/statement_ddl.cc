@@ -45,7 +45,7 @@ Status AddOption(const std::string& key, const std::string& value, Position at,
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc() || end != value.data() + value.size() || count < 1) {
       return ErrorAt(ErrorCode::kInvalidConfig, at,
-                     "bucket.num needs a number above zero, value=", value);
+                     "bucket.num needs a number above zero, value=", Shown(value));
     }
     table->bucket_count = count;
   } else if (key == "bucket.key") {
@@ -54,7 +54,8 @@ Status AddOption(const std::string& key, const std::string& value, Position at,
     table->schema.auto_increment = SplitNames(value);
   } else if (key == "connector") {
     if (value != "fluss")
-      return ErrorAt(ErrorCode::kInvalidConfig, at, "connector is not supported, value=", value);
+      return ErrorAt(ErrorCode::kInvalidConfig, at,
+                     "connector is not supported, value=", Shown(value));
   } else if (key.starts_with("table.")) {
     table->properties[key] = value;
   } else {
