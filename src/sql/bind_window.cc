@@ -13,16 +13,12 @@ bool IsGroupWindow(const ast::Expr& expr) {
 
 std::string MicrosText(int64_t ms) { return "to_microseconds(" + std::to_string(ms * 1000) + ")"; }
 
-}  // namespace
-
-// The constant intervals of a window call, in milliseconds.
-namespace {
-
 // Windows of HOP and CUMULATE that a row may be in: each is a row of the engine's.
 constexpr int64_t kWindowsOfRowMax = 1'000'000;
 
 }  // namespace
 
+// The constant intervals of a window call, in milliseconds.
 Result<std::vector<int64_t>> Binder::Impl::WindowIntervals(
     const std::string& kind, const std::vector<ast::ExprPtr>& arguments, size_t from, Position at,
     ExprContext& context) {
