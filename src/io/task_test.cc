@@ -214,9 +214,10 @@ TEST_F(TaskTest, PoolWorkRunsElsewhereAndComesBack) {
 TEST_F(TaskTest, APoolsThreadsStandBehindTheirMakers) {
   const int mine = ::getpriority(PRIO_PROCESS, 0);
   std::atomic<int> theirs{-100};
-  Pool::Start({.name = "work", .threads = 1, .nice = 3})->TryPost([&] {
-    theirs = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)));
-  });
+  auto pool = Pool::Start({.name = "work", .threads = 1, .nice = 3});
+  ASSERT_TRUE(pool->TryPost(
+      [&] { theirs = ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid))); }));
+  pool.reset();
   EXPECT_EQ(theirs, std::min(mine + 3, 19));  // The pool has come to its end.
 }
 
