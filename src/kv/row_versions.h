@@ -28,7 +28,7 @@ struct RowVersion {
 
 /// Rows of every schema of one table, matched to the latest by column id.
 ///
-/// Threads: confined to the bucket's shard (it remembers versions that it has looked up).
+/// Threads: one at a time (it remembers versions that it has looked up).
 class RowVersions {
  public:
   using SchemaOf = std::function<Result<std::shared_ptr<const types::Schema>>(int32_t schema_id)>;
