@@ -84,8 +84,8 @@ class FileSystem {
   virtual Status SyncPath(const std::string& path) = 0;
   /// Make created, renamed and removed names of a folder durable.
   virtual Status SyncFolder(const std::string& path) = 0;
-  /// Make durable all that was written so far to the file system below `path`, files and names: one
-  /// wait where thousands of files would wait one by one, but also for what others wrote there.
+  /// Make durable, by one wait, all that anybody wrote to the file system below `path`, names too.
+  /// Errors: also of writes since a lock in `path` was taken; NotImplemented where none are told.
   virtual Status SyncAll(const std::string& path) = 0;
   /// Entries of a folder in name order.
   virtual Result<std::vector<Entry>> List(const std::string& folder) = 0;

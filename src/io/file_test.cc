@@ -260,6 +260,29 @@ TEST(LocalFileTest, FoldersAboveThatNobodyCanSyncArePassedOver) {
   EXPECT_OK(LocalFileSystem().SyncPath("/proc/self/fd"));
 }
 
+// It hears of every write that failed since.
+TEST(LocalFileTest, AllIsSyncedByTheDescriptorOfTheFoldersLock) {
+  const TempDir folder;
+  FileSystem& files = LocalFileSystem();
+  const std::string data = JoinPath(folder.path(), "data");
+  ASSERT_OK(files.MakeFolders(data));
+  ASSERT_OK_AND_ASSIGN(auto lock, files.LockFile(JoinPath(data, "lock")));
+  if (files.SyncAll(data).IsNotImplemented()) GTEST_SKIP() << "before Linux 5.8";
+  ASSERT_OK(files.Rename(data, JoinPath(folder.path(), "moved")));
+  EXPECT_OK(files.SyncAll(data));
+  EXPECT_OK(files.SyncAll(data + "/"));
+  lock.reset();
+  EXPECT_TRUE(IsNotFound(files.SyncAll(data)));
+  EXPECT_OK(files.SyncAll(folder.path()));
+}
+
+TEST(LocalFileTest, OldSystemsHideWritesThatFailed) {
+  for (const char* release : {"5.8.0", "5.10.0-28-amd64", "6.1", "10.0.1"})
+    EXPECT_TRUE(internal::SyncfsTells(release)) << release;
+  for (const char* release : {"5.7.19", "4.19.0-8", "4.4.0", "5", "", "x"})
+    EXPECT_FALSE(internal::SyncfsTells(release)) << release;
+}
+
 TEST(RenameByLinkTest, MovesFinishesAHalfMoveAndKeepsWhatIsThere) {
   const TempDir folder;
   FileSystem& files = LocalFileSystem();

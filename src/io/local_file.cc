@@ -3,15 +3,18 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/log.h"
@@ -184,18 +187,45 @@ class LocalFile : public File {
 
 class LocalLock : public FileSystem::Lock {
  public:
-  LocalLock(std::string path, Descriptor held) : path_(std::move(path)), held_(std::move(held)) {}
+  LocalLock(std::string path, std::shared_ptr<const Descriptor> held)
+      : path_(std::move(path)), held_(std::move(held)) {}
 
   bool IsInPlace() const override {
     struct stat named, held;
-    return ::stat(path_.c_str(), &named) == 0 && ::fstat(held_.number(), &held) == 0 &&
+    return ::stat(path_.c_str(), &named) == 0 && ::fstat(held_->number(), &held) == 0 &&
            named.st_ino == held.st_ino && named.st_dev == held.st_dev;
   }
 
  private:
   const std::string path_;
-  Descriptor held_;  // The kernel frees the lock with it, also when the process is killed.
+  // The kernel frees the lock with it, also when the process is killed.
+  const std::shared_ptr<const Descriptor> held_;
 };
+
+// The descriptors of held locks by the folder that they are in. Threads: any.
+class HeldLocks {
+ public:
+  void Add(const std::string& folder, const std::shared_ptr<const Descriptor>& held) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(by_folder_, [](const auto& entry) { return entry.second.expired(); });
+    by_folder_[folder] = held;
+  }
+  /// Null when there is none.
+  std::shared_ptr<const Descriptor> Find(const std::string& folder) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_folder_.find(folder);
+    return found == by_folder_.end() ? nullptr : found->second.lock();
+  }
+
+ private:
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::unordered_map<std::string, std::weak_ptr<const Descriptor>> by_folder_;
+};
+
+bool ThisSyncfsTells() {
+  struct utsname system;
+  return ::uname(&system) == 0 && internal::SyncfsTells(system.release);
+}
 
 int OpenFlags(FileSystem::Mode mode) {
   switch (mode) {
@@ -326,10 +356,17 @@ class MachineFiles : public FileSystem {
     return error == 0 ? Status::OK() : ErrnoStatus("sync", path, error);
   }
 
-  // Linux reports a write that failed since 5.8; before it syncfs was silent.
+  // A descriptor hears of each write that fails while it is open, and one that is opened only now
+  // hears of none that another has heard of: so the lock's is used.
   Status SyncAll(const std::string& path) override {
-    ASSIGN_OR_RAISE(const Descriptor opened, OpenDescriptor(path, O_RDONLY));
-    if (Retried([&] { return ::syncfs(opened.number()); }) != 0)
+    static const bool tells = ThisSyncfsTells();
+    if (!tells) return Status::NotImplemented("syncfs hides writes that failed, path=", path);
+    auto opened = locks_.Find(FolderOf(JoinPath(path, "-")));
+    if (opened == nullptr) {
+      ASSIGN_OR_RAISE(Descriptor fresh, OpenDescriptor(path, O_RDONLY));
+      opened = std::make_shared<const Descriptor>(std::move(fresh));
+    }
+    if (Retried([&] { return ::syncfs(opened->number()); }) != 0)
       return ErrnoStatus("sync", path, errno);
     return Status::OK();
   }
@@ -364,7 +401,9 @@ class MachineFiles : public FileSystem {
       return Error(ErrorCode::kStorage,
                    "folder is in use by another process folder=", FolderOf(path));
     }
-    return std::make_unique<LocalLock>(path, std::move(descriptor));
+    auto held = std::make_shared<const Descriptor>(std::move(descriptor));
+    locks_.Add(FolderOf(path), held);
+    return std::make_unique<LocalLock>(path, std::move(held));
   }
 
   Result<Space> SpaceAt(const std::string& path) override {
@@ -376,11 +415,21 @@ class MachineFiles : public FileSystem {
 
  private:
   DurableNames durable_names_;
+  HeldLocks locks_;
 };
 
 }  // namespace
 
 namespace internal {
+
+bool SyncfsTells(std::string_view release) {
+  int major = 0, minor = 0;
+  const char* end = release.data() + release.size();
+  const auto parsed = std::from_chars(release.data(), end, major);
+  if (parsed.ec != std::errc() || parsed.ptr == end) return false;
+  std::from_chars(parsed.ptr + 1, end, minor);
+  return major > 5 || (major == 5 && minor >= 8);
+}
 
 Result<bool> FinishHalfRename(const std::string& from, const std::string& to) {
   struct stat source, target;

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -14,5 +15,9 @@ Result<bool> RenameByLink(const std::string& from, const std::string& to);
 /// What a rename means that found `to` taken: when both names are one file, an earlier call was
 /// stopped half way, so remove `from` and return true; else return false and change nothing.
 Result<bool> FinishHalfRename(const std::string& from, const std::string& to);
+
+/// Whether syncfs tells of writes that failed, on a Linux of this release ("6.1.0-13-amd64"): it
+/// does since 5.8.
+bool SyncfsTells(std::string_view release);
 
 }  // namespace sluice::io::internal
