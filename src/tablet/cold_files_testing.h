@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,8 @@ class ColdFiles : public io::FileSystem {
     const std::lock_guard lock(mutex_);
     return waits_;
   }
+  /// As on a system that does not tell whether it succeeds.
+  void RefuseSyncAll() { refuses_sync_all_ = true; }
 
   Result<std::unique_ptr<io::File>> Open(const std::string& path, Mode mode) override {
     ASSIGN_OR_RAISE(auto file, real_.Open(path, mode));
@@ -54,6 +57,7 @@ class ColdFiles : public io::FileSystem {
   }
   Status SyncAll(const std::string& path) override {
     Note("sync all", path);
+    if (refuses_sync_all_) return Status::NotImplemented("sync of all path=", path);
     return real_.SyncAll(path);
   }
   Result<std::vector<Entry>> List(const std::string& folder) override {
@@ -115,6 +119,7 @@ class ColdFiles : public io::FileSystem {
 
   io::FileSystem& real_ = io::LocalFileSystem();
   const std::function<bool()> may_wait_;
+  std::atomic<bool> refuses_sync_all_{false};
   mutable std::mutex mutex_;  // Guards what follows.
   std::set<std::pair<std::string, uint64_t>> warm_;
   std::vector<std::string> waits_;

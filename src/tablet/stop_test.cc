@@ -70,6 +70,24 @@ TEST_F(StopTest, ManyBucketsAreSyncedAsOne) {
   }
 }
 
+TEST_F(StopTest, WithoutASyncOfAllEachLogIsSyncedByItself) {
+  counted_.RefuseSyncAll();
+  Write(0);
+  counting_ = true;
+  Stop();
+  counting_ = false;
+  EXPECT_EQ(Waits("sync all "), 1u);
+  EXPECT_GE(Waits("sync "), 2u * kBuckets);
+  Start();
+  LeadMany();
+  Replayed();  // And nothing is scanned.
+  for (int bucket = 0; bucket < kBuckets; ++bucket) {
+    EXPECT_EQ(ReadAll(kLogTable, bucket).size(), 1u) << bucket;
+    ASSERT_OK_AND_ASSIGN(const auto found, Lookup(bucket, {bucket}));
+    EXPECT_EQ(found[0], (TestRow{bucket, "name", 0})) << bucket;
+  }
+}
+
 TEST_F(StopTest, KeysThatTakeLongToMoveAreLeftToReplay) {
   constexpr int32_t kRows = 12;
   for (int32_t id = 0; id < kRows; ++id)
