@@ -15,7 +15,10 @@ SnapshotPins::SnapshotPins(io::FileSystem& files, io::Clock& clock, io::Random& 
       snapshots_(files, paths),
       session_(files, random, paths) {}
 
-SnapshotPins::~SnapshotPins() { LogIfError(Remove(), "release of a lake snapshot"); }
+SnapshotPins::~SnapshotPins() {
+  LogIfError(Remove(), "release of a lake snapshot");
+  LogIfError(RemoveLeft(), "release of a lake snapshot");
+}
 
 // The file may be gone with its folder, or have been removed by hand.
 bool SnapshotPins::IsRecorded(int64_t snapshot_id) const {
@@ -48,6 +51,12 @@ void SnapshotPins::Release(int64_t snapshot_id) {
 
 Status SnapshotPins::Renew(std::chrono::nanoseconds age) {
   const std::lock_guard lock(mutex_);
+  const Status removed = RemoveLeft();
+  RETURN_NOT_OK(Follow(age));
+  return removed;
+}
+
+Status SnapshotPins::Follow(std::chrono::nanoseconds age) {
   if (consumer_.empty() || clock_.Monotonic() - followed_at_ < age) return Status::OK();
   if (used_.empty()) return Remove();
   return recorded_ == *used_.begin() ? Status::OK() : Record(*used_.begin());
@@ -55,19 +64,28 @@ Status SnapshotPins::Renew(std::chrono::nanoseconds age) {
 
 bool SnapshotPins::idle() const {
   const std::lock_guard lock(mutex_);
-  return used_.empty() && consumer_.empty();
+  return used_.empty() && consumer_.empty() && left_.empty();
 }
 
 Status SnapshotPins::Record(int64_t snapshot_id) {
   RETURN_NOT_OK(session_.Begin());
   const std::string consumer = session_.NewName();
-  // A file that was left half way is of a session that stays on record: a sweep removes it.
-  RETURN_NOT_OK(snapshots_.PutConsumer(consumer, snapshot_id, session_));
-  if (!consumer_.empty()) RETURN_NOT_OK(Remove());
-  consumer_ = consumer;
-  recorded_ = snapshot_id;
-  followed_at_ = clock_.Monotonic();
-  return Status::OK();
+  const Status put = snapshots_.PutConsumer(consumer, snapshot_id, session_);
+  // What stays when this fails is of a session that stays on record: a sweep removes it later.
+  std::string former = put.ok() ? std::exchange(consumer_, consumer) : consumer;
+  if (put.ok()) {
+    recorded_ = snapshot_id;
+    followed_at_ = clock_.Monotonic();
+  }
+  if (former.empty()) return put;
+  const Status removed = snapshots_.RemoveConsumer(former);
+  if (!removed.ok()) {
+    LogDebug("former pin of lake snapshots stays for now: {}", removed.message());
+    left_.push_back(std::move(former));
+  } else if (put.ok()) {
+    session_.Settle();
+  }
+  return put;
 }
 
 Status SnapshotPins::Remove() {
@@ -76,6 +94,16 @@ Status SnapshotPins::Remove() {
   session_.Settle();
   consumer_.clear();
   return Status::OK();
+}
+
+Status SnapshotPins::RemoveLeft() {
+  Status first;
+  std::erase_if(left_, [&](const std::string& consumer) {
+    const Status removed = snapshots_.RemoveConsumer(consumer);
+    if (first.ok()) first = removed;
+    return removed.ok();
+  });
+  return first;
 }
 
 }  // namespace sluice::lake::paimon

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "io/clock.h"
 #include "io/file.h"
@@ -26,22 +27,24 @@ class SnapshotPins {
 
   SnapshotPins(io::FileSystem& files, io::Clock& clock, io::Random& random,
                const TablePaths& paths);
-  /// Removes the file.
+  /// Removes the files.
   ~SnapshotPins();
 
   /// Errors: kLakeSnapshotNotExist when an expiry was there before.
   Status Take(int64_t snapshot_id);
   /// End a Take of this snapshot.
   void Release(int64_t snapshot_id);
-  /// Have a file of this age follow the readers. Errors: those of the file, which then stays as it
-  /// is.
+  /// Have a file of this age follow the readers, and remove former ones that are still there.
+  /// Errors: those of the files, which then stay as they are.
   Status Renew(std::chrono::nanoseconds age = kRenewal);
   /// Whether nobody reads and no file is left.
   bool idle() const;
 
  private:
   Status Record(int64_t snapshot_id);
+  Status Follow(std::chrono::nanoseconds age);
   Status Remove();
+  Status RemoveLeft();
   bool IsRecorded(int64_t snapshot_id) const;
 
   io::FileSystem& files_;
@@ -52,6 +55,7 @@ class SnapshotPins {
   mutable std::mutex mutex_;  // Guards what follows.
   std::multiset<int64_t> used_;
   std::string consumer_;                     // Empty: no file.
+  std::vector<std::string> left_;            // Former files that could not be removed.
   int64_t recorded_ = 0;                     // Snapshot in the file.
   std::chrono::nanoseconds followed_at_{0};  // When it last was as the readers are.
 };

@@ -9,25 +9,31 @@ namespace {
 
 constexpr std::chrono::minutes kUnusedMax{1};
 
-// The files at `snapshot` by the deltas since `id`; null when they do not lead there: then the
-// whole is read and tells what is wrong.
-std::shared_ptr<const LiveFiles> Advance(LiveFiles live, int64_t id, const ManifestStore& manifests,
-                                         const SnapshotStore& snapshots,
-                                         const LakeSnapshot& snapshot) {
-  while (++id <= snapshot.id) {
-    std::string delta_list = snapshot.delta_manifest_list;
-    if (id < snapshot.id) {
-      const auto between = snapshots.Find(id);
-      if (!between.ok() || !between->has_value()) return nullptr;
-      delta_list = (*between)->delta_manifest_list;
-    }
+// Empty when the snapshot cannot be read.
+std::string DeltaListOf(const SnapshotStore& snapshots, int64_t id) {
+  const auto found = snapshots.Find(id);
+  return found.ok() && found->has_value() ? (*found)->delta_manifest_list : "";
+}
+
+}  // namespace
+
+// When null, the whole is read and tells what is wrong. A rollback by others, or a table made anew,
+// gives the ids to snapshots of another descent.
+std::shared_ptr<const LiveFiles> LiveFilesCache::Advance(const Known& before,
+                                                         const ManifestStore& manifests,
+                                                         const SnapshotStore& snapshots,
+                                                         const LakeSnapshot& snapshot) {
+  if (DeltaListOf(snapshots, before.id) != before.delta_list) return nullptr;
+  LiveFiles live = *before.live;
+  for (int64_t id = before.id + 1; id <= snapshot.id; ++id) {
+    const std::string delta_list =
+        id == snapshot.id ? snapshot.delta_manifest_list : DeltaListOf(snapshots, id);
+    if (delta_list.empty()) return nullptr;
     const auto delta = manifests.ReadEntries(delta_list);
     if (!delta.ok() || !ApplyEntries(&live, *delta).empty()) return nullptr;
   }
   return std::make_shared<const LiveFiles>(std::move(live));
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const LiveFiles>> LiveFilesCache::Get(const ManifestStore& manifests,
                                                              const SnapshotStore& snapshots,
@@ -35,7 +41,7 @@ Result<std::shared_ptr<const LiveFiles>> LiveFilesCache::Get(const ManifestStore
   if (auto known = Find(snapshot)) return known;
   std::shared_ptr<const LiveFiles> live;
   if (const Known before = NearestBefore(snapshot.id); before.live != nullptr)
-    live = Advance(*before.live, before.id, manifests, snapshots, snapshot);
+    live = Advance(before, manifests, snapshots, snapshot);
   if (live == nullptr) {
     ASSIGN_OR_RAISE(LiveFiles whole, manifests.ReadLive(snapshot));
     live = std::make_shared<const LiveFiles>(std::move(whole));

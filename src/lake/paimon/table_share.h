@@ -33,6 +33,11 @@ class LiveFilesCache {
     std::shared_ptr<const LiveFiles> live;
     std::chrono::nanoseconds asked_at;
   };
+  // The files at `snapshot`, from `before` on; null when it does not lead there.
+  static std::shared_ptr<const LiveFiles> Advance(const Known& before,
+                                                  const ManifestStore& manifests,
+                                                  const SnapshotStore& snapshots,
+                                                  const LakeSnapshot& snapshot);
   static constexpr size_t kKnownMax = 3;
   static constexpr int64_t kDeltasMax = 8;
 
