@@ -197,7 +197,8 @@ struct CompactOptions {
   std::string user = "sluice-compaction";  ///< Not the tiering user, whose snapshots mean offsets.
   std::map<std::string, std::string>
       properties;  ///< Usually those of the snapshot that is compacted.
-  /// Buckets with fewer sorted runs (append: with fewer small files in a row) are left alone.
+  /// Buckets with fewer sorted runs are left alone, and of append buckets the newest small files
+  /// while they are fewer. Small files that no newer one can join are merged from two on.
   int32_t files_min = 5;
   bool full = false;  ///< Merge every bucket as far as it goes, whatever its runs weigh.
 };

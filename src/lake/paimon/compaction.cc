@@ -201,22 +201,24 @@ Result<std::vector<ManifestEntry>> Compactor::CompactAppend(const BucketFiles& b
   const int64_t target = TargetFileBytes(*write_.schema);
   std::vector<ManifestEntry> change, pack;
   int64_t bytes = 0;
-  const auto files_min = static_cast<size_t>(std::max(options.full ? 2 : options.files_min, 2));
-  const auto flush = [&]() -> Status {
+  // A pack that is full gets no more files: what it leaves now it would leave for ever.
+  const auto flush = [&](bool pack_is_full) -> Status {
     std::vector<ManifestEntry> inputs = std::exchange(pack, {});
     bytes = 0;
-    if (!options.full) LeaveOutLarge(&inputs);
-    if (inputs.size() < files_min) return Status::OK();
+    const bool waits = !options.full && !pack_is_full;
+    if (waits) LeaveOutLarge(&inputs);
+    const auto inputs_min = static_cast<size_t>(std::max(waits ? options.files_min : 2, 2));
+    if (inputs.size() < inputs_min) return Status::OK();
     return RewriteAppend(bucket, inputs, &change);
   };
   for (const ManifestEntry& entry : files) {
     const bool small = entry.file.size_bytes < target / 10 * 7;
-    if (!small || bytes + entry.file.size_bytes > target) RETURN_NOT_OK(flush());
+    if (!small || bytes + entry.file.size_bytes > target) RETURN_NOT_OK(flush(true));
     if (!small) continue;
     pack.push_back(entry);
     bytes += entry.file.size_bytes;
   }
-  RETURN_NOT_OK(flush());
+  RETURN_NOT_OK(flush(false));
   return change;
 }
 
@@ -224,8 +226,10 @@ Status Compactor::RewriteAppend(const BucketFiles& bucket, const std::vector<Man
                                 std::vector<ManifestEntry>* change) {
   ASSIGN_OR_RAISE(const std::string folder, FolderOf(bucket));
   const LakeSchema& schema = *write_.schema;
-  DataFileWriter out(
-      write_, {.folder = folder, .source = 1, .first_sequence = inputs.front().file.min_sequence});
+  DataFileWriter out(write_, {.folder = folder,
+                              .source = 1,
+                              .first_sequence = inputs.front().file.min_sequence,
+                              .one_file = true});
   for (const ManifestEntry& entry : inputs) {
     ASSIGN_OR_RAISE(const auto file, FileRowsReader::Open(read_, schema, schema.columns, entry,
                                                           PathOf(entry, folder),

@@ -39,7 +39,8 @@ class Compactor {
   /// Merge what is worth it in a primary-key bucket; no entries when nothing is.
   Result<std::vector<ManifestEntry>> CompactKeyed(const BucketFiles& bucket,
                                                   const CompactOptions& options);
-  /// Join at least `files_min` small files that follow each other in an append bucket.
+  /// Join small files that follow each other in an append bucket: the newest when there are
+  /// `files_min`, those before a large file or a full pack at once. Each rewrite makes one file.
   Result<std::vector<ManifestEntry>> CompactAppend(const BucketFiles& bucket,
                                                    const CompactOptions& options);
 

@@ -58,7 +58,8 @@ DataFileWriter::DataFileWriter(const WriteContext& context, DataFileSpec spec)
       next_sequence_(spec_.first_sequence) {}
 
 Status DataFileWriter::Roll() {
-  if (file_ != nullptr && file_->size_bytes() < target_bytes_) return Status::OK();
+  if (file_ != nullptr && (spec_.one_file || file_->size_bytes() < target_bytes_))
+    return Status::OK();
   RETURN_NOT_OK(CloseFile());
   RETURN_NOT_OK(MakeFoldersOf(context_.files, context_.paths, spec_.folder));
   meta_ = DataFileMeta();

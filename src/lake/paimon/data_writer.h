@@ -28,6 +28,7 @@ struct DataFileSpec {
   int32_t level = 0;
   int32_t source = 0;          ///< 0 new input, 1 compaction.
   int64_t first_sequence = 0;  ///< Append tables: sequence number of the first row.
+  bool one_file = false;       ///< However large: of inputs that are known to fit.
 };
 
 /// Writes rows in file form (FileColumnsOf) into as many files as the target size asks for, and
