@@ -3,6 +3,7 @@
 
 Usage: scripts/check_sources.py [repository]. Prints one line per finding; exit code 1 when there are any.
 """
+import os
 import pathlib
 import re
 import sys
@@ -154,6 +155,14 @@ def check_document(root, findings):
             findings.append(f"docs/architecture.md: {module} has other edges than scripts/check_sources.py")
 
 
+def check_scripts(root, findings):
+    """What starts with #! can be started, as the Makefile does."""
+    for folder in ("scripts", "bin", "tests", ".ci"):
+        for path in (root / folder).rglob("*"):
+            if path.is_file() and path.open("rb").read(2) == b"#!" and not os.access(path, os.X_OK):
+                findings.append(f"{path.relative_to(root)}: starts with #! and is not executable")
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
     findings = []
@@ -171,6 +180,7 @@ def main():
         check_lists(folder, folder.relative_to(root).as_posix(), module, findings)
     check_edges(root, findings)
     check_document(root, findings)
+    check_scripts(root, findings)
     for finding in findings:
         print(finding)
     print(f"check_sources: {len(findings)} findings", file=sys.stderr)
