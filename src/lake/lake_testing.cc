@@ -406,6 +406,15 @@ Result<std::vector<std::string>> ReadAll(LakeTable& table, const LakeSnapshot& s
   return lines;
 }
 
+std::unique_ptr<LakeCatalog> OpenWarehouse(io::FileSystem& files, io::Clock& clock,
+                                           io::Random& random) {
+  return LakeCatalog::Open({.properties = {{"warehouse", "/wh"}},
+                            .files = &files,
+                            .clock = &clock,
+                            .random = &random})
+      .ValueOrDie();
+}
+
 std::vector<std::string> Names(const std::vector<Column>& columns) {
   std::vector<std::string> names;
   for (const Column& column : columns) names.push_back(column.name);

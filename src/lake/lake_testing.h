@@ -7,6 +7,7 @@
 
 #include "base/testing.h"
 #include "io/clock.h"
+#include "io/file.h"
 #include "io/random.h"
 #include "lake/lake_catalog.h"
 
@@ -25,6 +26,10 @@ class HandClock : public io::Clock {
  private:
   int64_t now_ms_ = 1'790'000'000'000;
 };
+
+/// The warehouse /wh on these files.
+std::unique_ptr<LakeCatalog> OpenWarehouse(io::FileSystem& files, io::Clock& clock,
+                                           io::Random& random);
 
 /// One JSON object per row. Types decide the form: decimals, dates and times as text, bytes as 0x…,
 /// maps as pairs.

@@ -170,4 +170,13 @@ std::vector<std::string> LakeWorkload::ExpectedRows() const {
   return lines;
 }
 
+types::TableDescriptor TwoColumnTable(bool primary_key, int32_t buckets) {
+  types::TableDescriptor descriptor;
+  descriptor.schema.columns = {{"id", types::DataType::Of(types::TypeKind::kInteger, false), ""},
+                               {"s", types::DataType::Of(types::TypeKind::kString), ""}};
+  if (primary_key) descriptor.schema.primary_key = {"id"};
+  descriptor.bucket_count = buckets;
+  return descriptor;
+}
+
 }  // namespace sluice::lake

@@ -66,4 +66,7 @@ class LakeWorkload {
 types::TableDescriptor AllTypesTable(bool primary_key, bool bucket_key, bool partitioned,
                                      int32_t buckets, bool with_nested);
 
+/// A descriptor of id INT NOT NULL, the key if there is one, and s STRING.
+types::TableDescriptor TwoColumnTable(bool primary_key, int32_t buckets = 1);
+
 }  // namespace sluice::lake

@@ -7,18 +7,6 @@
 namespace sluice::lake {
 namespace {
 
-using types::DataType;
-using types::TypeKind;
-
-types::TableDescriptor SmallTable(bool primary_key) {
-  types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, false), ""},
-                               {"s", DataType::Of(TypeKind::kString), ""}};
-  if (primary_key) descriptor.schema.primary_key = {"id"};
-  descriptor.bucket_count = 1;
-  return descriptor;
-}
-
 // Every snapshot that is there after the crash can be read and holds the rows of its round.
 void CheckSnapshots(LakeTable& table, const LakeWorkload& workload,
                     const std::vector<std::string>& columns) {
@@ -49,7 +37,7 @@ uint64_t RunOnce(uint64_t seed, bool primary_key, uint64_t stop) {
   };
   auto catalog = open().ValueOrDie();
   auto workload =
-      LakeWorkload::Create(catalog.get(), {{"db", "t"}, SmallTable(primary_key), 20}, seed)
+      LakeWorkload::Create(catalog.get(), {{"db", "t"}, TwoColumnTable(primary_key), 20}, seed)
           .ValueOrDie();
   EXPECT_OK(workload->Round(20));
   const uint64_t before = files.operations();

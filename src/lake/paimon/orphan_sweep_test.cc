@@ -12,35 +12,18 @@
 namespace sluice::lake {
 namespace {
 
-using types::DataType;
-using types::TypeKind;
-
 constexpr int64_t kDayMs = int64_t{24} * 60 * 60 * 1000;
 constexpr const char* kTable = "/wh/db.db/t";
-
-types::TableDescriptor TwoColumns(bool primary_key) {
-  types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, false), ""},
-                               {"s", DataType::Of(TypeKind::kString), ""}};
-  if (primary_key) descriptor.schema.primary_key = {"id"};
-  descriptor.bucket_count = 2;
-  return descriptor;
-}
 
 // A warehouse on a simulated disk, and a table in it.
 struct Site {
   explicit Site(bool primary_key, uint64_t seed = 1) : random(seed), files(clock) {
     Start();
-    workload = LakeWorkload::Create(catalog.get(), {{"db", "t"}, TwoColumns(primary_key), 20}, seed)
-                   .ValueOrDie();
+    workload =
+        LakeWorkload::Create(catalog.get(), {{"db", "t"}, TwoColumnTable(primary_key, 2), 20}, seed)
+            .ValueOrDie();
   }
-  void Start() {
-    catalog = LakeCatalog::Open({.properties = {{"warehouse", "/wh"}},
-                                 .files = &files,
-                                 .clock = &clock,
-                                 .random = &random})
-                  .ValueOrDie();
-  }
+  void Start() { catalog = OpenWarehouse(files, clock, random); }
   std::unique_ptr<LakeTable> Open() { return catalog->OpenTable({"db", "t"}).ValueOrDie(); }
 
   HandClock clock;
@@ -167,7 +150,7 @@ TEST_P(OrphanSweepTest, FilesOfALivingWriterStayHoweverOldTheyAre) {
   ASSERT_OK(site.workload->Round(20));
   auto table = site.Open();
   ASSERT_OK_AND_ASSIGN(auto writer, table->OpenWriter({.columns = {"id", "s"}, .bucket = 0}));
-  const auto rows = RandomRows(TwoColumns(GetParam()).schema.columns, 5, site.random);
+  const auto rows = RandomRows(TwoColumnTable(GetParam(), 2).schema.columns, 5, site.random);
   ASSERT_OK(writer->Write({.rows = rows, .kinds = {}}));
   std::vector<std::unique_ptr<PreparedFiles>> prepared;
   ASSERT_OK_AND_ASSIGN(auto files, writer->Finish());

@@ -11,36 +11,19 @@
 namespace sluice::lake {
 namespace {
 
-using types::DataType;
-using types::TypeKind;
-
 constexpr const char* kPlace = "/wh/db.db/t";
 constexpr int64_t kRenewalMs = 10'000;
 const ExpireOptions kKeepNewest{.retained_min = 1, .retained_ms = 0};
-
-types::TableDescriptor OneBucket(bool primary_key) {
-  types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{"id", DataType::Of(TypeKind::kInteger, false), ""},
-                               {"s", DataType::Of(TypeKind::kString), ""}};
-  if (primary_key) descriptor.schema.primary_key = {"id"};
-  descriptor.bucket_count = 1;
-  return descriptor;
-}
 
 class TableShareTest : public testing::Test {
  protected:
   TableShareTest() : random_(7), files_(clock_), catalog_(Open()) { MakeTable(false); }
 
-  std::unique_ptr<LakeCatalog> Open() {
-    return LakeCatalog::Open({.properties = {{"warehouse", "/wh"}},
-                              .files = &files_,
-                              .clock = &clock_,
-                              .random = &random_})
-        .ValueOrDie();
-  }
+  std::unique_ptr<LakeCatalog> Open() { return OpenWarehouse(files_, clock_, random_); }
   void MakeTable(bool primary_key) {
-    workload_ = LakeWorkload::Create(catalog_.get(), {{"db", "t"}, OneBucket(primary_key), 20}, 1)
-                    .ValueOrDie();
+    workload_ =
+        LakeWorkload::Create(catalog_.get(), {{"db", "t"}, TwoColumnTable(primary_key), 20}, 1)
+            .ValueOrDie();
   }
   std::unique_ptr<LakeTable> Table() { return catalog_->OpenTable({"db", "t"}).ValueOrDie(); }
   // As another process does it.
@@ -201,7 +184,7 @@ void TableShareTest::MakeAnewAndRead(bool altered) {
   clock_.Advance(1);
   const auto other = Open();
   const auto anew =
-      LakeWorkload::Create(other.get(), {{"db", "t"}, OneBucket(false), 20}, 2).ValueOrDie();
+      LakeWorkload::Create(other.get(), {{"db", "t"}, TwoColumnTable(false), 20}, 2).ValueOrDie();
   for (int i = 0; i < 4; ++i) ASSERT_OK(anew->Round(5));
   if (altered)
     ASSERT_OK(other->AlterTable({"db", "t"},
@@ -263,7 +246,7 @@ TEST_P(MovedAwayTest, AFolderThatWasMovedAwayIsNotMadeAnew) {
     EXPECT_FALSE(table.Pin(1).ok() && moved);
     if (moved && std::string(GetParam()) == "/wh") {
       EXPECT_CODE(ErrorCode::kStorage,
-                  catalog_->CreateTable({"db", "other"}, OneBucket(false), true));
+                  catalog_->CreateTable({"db", "other"}, TwoColumnTable(false), true));
     }
     files_.SetHook({});
     EXPECT_NE(files_.Exists(GetParam()).ValueOrDie(), moved);

@@ -25,11 +25,7 @@ TEST_P(UpkeepTest, ManySmallRoundsLeaveFewFiles) {
   HandClock clock;
   io::SeededRandom random(5);
   io::SimFileSystem files(clock);
-  const auto catalog = LakeCatalog::Open({.properties = {{"warehouse", "/wh"}},
-                                          .files = &files,
-                                          .clock = &clock,
-                                          .random = &random})
-                           .ValueOrDie();
+  const auto catalog = OpenWarehouse(files, clock, random);
   const auto workload =
       LakeWorkload::Create(
           catalog.get(),
@@ -64,11 +60,7 @@ TEST(UpkeepOfFullPacksTest, ManyTargetFilesLeaveFewSmallOnes) {
   HandClock clock;
   io::SeededRandom random(5);
   io::SimFileSystem files(clock);
-  const auto catalog = LakeCatalog::Open({.properties = {{"warehouse", "/wh"}},
-                                          .files = &files,
-                                          .clock = &clock,
-                                          .random = &random})
-                           .ValueOrDie();
+  const auto catalog = OpenWarehouse(files, clock, random);
   types::TableDescriptor descriptor = AllTypesTable(false, false, false, 1, false);
   descriptor.properties["paimon.target-file-size"] = std::to_string(kTarget) + " b";
   const auto workload =
@@ -101,15 +93,8 @@ TEST(UpkeepOfFullPacksTest, AMergeOfManyIsOneFile) {
   HandClock clock;
   io::SeededRandom random(5);
   io::SimFileSystem files(clock);
-  const auto catalog = LakeCatalog::Open({.properties = {{"warehouse", "/wh"}},
-                                          .files = &files,
-                                          .clock = &clock,
-                                          .random = &random})
-                           .ValueOrDie();
-  types::TableDescriptor descriptor;
-  descriptor.schema.columns = {{"id", types::DataType::Of(types::TypeKind::kInteger, false), ""},
-                               {"s", types::DataType::Of(types::TypeKind::kString), ""}};
-  descriptor.bucket_count = 1;
+  const auto catalog = OpenWarehouse(files, clock, random);
+  types::TableDescriptor descriptor = TwoColumnTable(/*primary_key=*/false);
   descriptor.properties["paimon.target-file-size"] = "96 kb";
   ASSERT_OK(catalog->CreateTable({"db", "t"}, descriptor, true));
   ASSERT_OK_AND_ASSIGN(const auto table, catalog->OpenTable({"db", "t"}));
