@@ -8,11 +8,18 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster  # noqa: E402
 
 
-@pytest.fixture
-def make_server(tmp_path):
-    """A function that makes servers (not started); what still runs at the end is stopped, logs are checked."""
-    if cluster.binary() is None:
+@pytest.fixture(scope="session")
+def program():
+    """The server to test; without one, what needs it is skipped."""
+    path = cluster.binary()
+    if path is None:
         pytest.skip("no server is built; SLUICE_BIN names none")
+    return path
+
+
+@pytest.fixture
+def make_server(program, tmp_path):
+    """A function that makes servers (not started); what still runs at the end is stopped, logs are checked."""
     servers = []
 
     def make(folder=None, **settings):

@@ -1,5 +1,4 @@
 """The console page in Chromium while rows flow: its numbers and texts are those of the answer whose revision it names."""
-import json
 import os
 import shutil
 import subprocess
@@ -28,9 +27,8 @@ def test_page_agrees_with_the_api_while_rows_flow(make_server, tmp_path):
 
     def look():
         while not stop.wait(0.1):
-            tables = json.loads(server._get("/api/v1/tables"))["tables"]
             lags.extend((table["lag_rows"], table["log_end_offset"] - table["lake_offset"])
-                        for table in tables if table["lake_offset"] is not None)
+                        for table in server.status().values() if table["lake_offset"] is not None)
 
     looker = threading.Thread(target=look)
     looker.start()

@@ -22,9 +22,7 @@ LEFT_BEHIND_AT = {
 
 
 @pytest.fixture(scope="module")
-def soak(tmp_path_factory):
-    if cluster.binary() is None:
-        pytest.skip("no server is built; SLUICE_BIN names none")
+def soak(program, tmp_path_factory):
     print(f"SLUICE_TEST_SEED={SEED}")
     # Short rounds and a short freshness: the points of a commit must come soon, and the lake be there after every kill.
     server = cluster.Server(tmp_path_factory.mktemp("soak"), tiering__table__duration__max="1s")
