@@ -9,6 +9,6 @@ scripts/build-console.sh
 scripts/build.sh release sluice
 rm -rf "dist/$name"
 scripts/layout.sh build/release "dist/$name" --complete
-cp LICENSE README.md "dist/$name/"
+cp -r LICENSE README.md README.zh-CN.md docs "dist/$name/"
 tar -C dist -czf "dist/$name.tar.gz" "$name"
 echo "dist/$name.tar.gz"

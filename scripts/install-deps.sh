@@ -54,14 +54,16 @@ drop_fetched() { rm -rf "$(dirname "$fetched")"; }
 arrow_version=26.0.1
 arrow_sum=39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c
 install_arrow() {
-  local stamp=$deps/arrow-$arrow_version.stamp
+  local stamp=$deps/arrow-$arrow_version-licensed.stamp
   [ -e "$stamp" ] && return
   fetch "pyarrow $arrow_version" $arrow_sum pip3 download -q --no-deps --only-binary :all: \
     --platform manylinux_2_28_x86_64 --python-version 311 "pyarrow==$arrow_version"
   rm -rf "$deps/arrow"; mkdir -p "$deps/arrow/lib"
   unzip -q "$fetched" 'pyarrow/include/*' 'pyarrow/libarrow*.so.2600' 'pyarrow/libparquet.so.2600' \
-    -x 'pyarrow/libarrow_python*' 'pyarrow/libarrow_flight*' 'pyarrow/libarrow_substrait*' -d "$deps/arrow/wheel"
+    '*.dist-info/licenses/*' -x 'pyarrow/libarrow_python*' 'pyarrow/libarrow_flight*' 'pyarrow/libarrow_substrait*' \
+    -d "$deps/arrow/wheel"
   mv "$deps/arrow/wheel/pyarrow/include" "$deps/arrow/include"
+  mv "$deps/arrow/wheel/"*.dist-info/licenses "$deps/arrow/licenses"
   mv "$deps/arrow/wheel/pyarrow/"*.so.2600 "$deps/arrow/lib/"
   rm -rf "$deps/arrow/wheel"
   drop_fetched

@@ -15,7 +15,14 @@ if [ -d console/dist ]; then
   cp -r console/dist "$dest/console"
 fi
 [ "$complete" = --complete ] || exit 0
-# All but those of the C library, which belong to the machine.
+# All but those of the C library, which belong to the machine; beside them what their authors ask to be told of them.
+mkdir -p "$dest/licenses"
+for notice in .deps/arrow/licenses/*; do copy "$notice" "$dest/licenses/arrow.$(basename "$notice")"; done
+copy .deps/duckdb/LICENSE "$dest/licenses/duckdb.LICENSE"
 ldd "$dest/bin/sluice" "$dest"/lib/*.so* | awk '$3 ~ /^\/(usr\/)?lib/ {print $3}' | sort -u |
   grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so' |
-  while read -r library; do copy "$library" "$dest/lib/$(basename "$library")"; done
+  while read -r library; do
+    copy "$library" "$dest/lib/$(basename "$library")"
+    package=$(dpkg-query -S "/usr${library#/usr}" 2>/dev/null | head -n 1 | cut -d: -f1)
+    [ -z "$package" ] || copy "/usr/share/doc/$package/copyright" "$dest/licenses/$package.copyright"
+  done

@@ -15,7 +15,9 @@ import time
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+SCRIPTS = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(SCRIPTS)
+sys.path.insert(0, SCRIPTS)
 import source_data
 import sql_over_http
 
@@ -23,6 +25,8 @@ READY_TIMEOUT_S = 180
 FLIGHTS_PER_SECOND = 30_000  # So that the load takes long enough to be looked at.
 PAUSE_BETWEEN_ROUNDS_S = 0.5
 CATCH_UP_TIMEOUT_S = 180
+OTHER_PORTS = "for other ports: scripts/run.sh --coordinator-port N --tablet-port N --http-port N"
+CLEAR_LINE = "\r\033[K" if sys.stdout.isatty() else ""  # A line that is printed beside a progress bar.
 
 
 def fail(text):
@@ -35,12 +39,15 @@ class Server:
         self.options = options
         self.http = f"http://127.0.0.1:{options.http_port}"
         self.bootstrap = f"127.0.0.1:{options.coordinator_port}"
+        self.home = os.path.abspath(options.home or options.run)
+        self.log = os.path.join(self.home, "log", "server.out")
 
     def start(self):
         run = os.path.abspath(self.options.run)
-        for name in ("data", "remote", "warehouse", "log", "files"):
+        for name in ("data", "remote", "warehouse", "files"):
             shutil.rmtree(os.path.join(run, name), ignore_errors=True)
-        os.makedirs(os.path.join(run, "log"))
+        shutil.rmtree(os.path.dirname(self.log), ignore_errors=True)
+        os.makedirs(os.path.dirname(self.log))
         settings = {
             "data.dir": f"{run}/data",
             "remote.data.dir": f"{run}/remote",
@@ -53,23 +60,24 @@ class Server:
         command = [os.path.abspath(self.options.sluice), "server"]
         for key, value in settings.items():
             command += ["-D", f"{key}={value}"]
-        with open(os.path.join(run, "log", "server.out"), "w") as log:
+        with open(self.log, "w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                       cwd=run, start_new_session=True)  # Where scripts/stop.sh looks for it.
-        with open(os.path.join(run, "server.pid"), "w") as f:
+                                       cwd=self.home, start_new_session=True)  # Where scripts/stop.sh looks for it.
+        with open(os.path.join(self.home, "server.pid"), "w") as f:
             f.write(str(process.pid))
         started = time.monotonic()
         while time.monotonic() - started < READY_TIMEOUT_S:
-            if process.poll() is not None:
-                with open(os.path.join(run, "log", "server.out")) as f:
-                    fail("the server ended at start:\n" + f.read())
-            try:
-                urllib.request.urlopen(self.http + "/health", timeout=10).read()
+            ended = process.poll() is not None
+            with open(self.log) as f:  # Not /health: another server may hold the port.
+                said = f.read()
+            if ended:
+                os.remove(os.path.join(self.home, "server.pid"))
+                fail("the server ended at start:\n" + said + OTHER_PORTS)
+            if "server is ready" in said:
                 print(f"server is up after {time.monotonic() - started:.2f} s, process {process.pid}")
                 return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.02)
-        fail(f"the server is not ready after {READY_TIMEOUT_S} s, see {run}/log/server.out")
+            time.sleep(0.02)
+        fail(f"the server is not ready after {READY_TIMEOUT_S} s, see {self.log}")
 
     def sql(self, text):
         """Rows of one statement."""
@@ -121,7 +129,7 @@ def watch(server, stop):
         lake = int(server.sql("SELECT COUNT(*) FROM flights$lake")[0][0])
         row = server.overview().get("flights", {})
         lag_s = (row.get("lag_ms") or 0) / 1000
-        print(f"  {time.monotonic() - started:5.1f} s  flights {plain:>8}  flights$lake {lake:>8}  "
+        print(f"{CLEAR_LINE}  {time.monotonic() - started:5.1f} s  flights {plain:>8}  flights$lake {lake:>8}  "
               f"not yet in the lake {plain - lake:>8} rows, {lag_s:.1f} s")
         stop.wait(max(0.0, 1 - (time.monotonic() - begin)))
 
@@ -156,26 +164,28 @@ def compare(server, source, acknowledged):
 
 
 def next_steps(server):
-    sluice, http = server.options.sluice, server.http
+    sluice, http = os.path.abspath(server.options.sluice), server.http
     print(f"""
 All figures are equal. The server is still up. Try:
   {sluice} sql --url {http} -e 'SELECT carrier, COUNT(*) AS n FROM flights GROUP BY carrier ORDER BY n DESC LIMIT 5'
   {sluice} sql --url {http}                    # a shell; tables: flights, flights$lake, flights$lake$snapshots
   {http}/                           # the console
-  make stop                                       # stop the server
+  cd {ROOT} && make stop            # stop the server
 With pyfluss (pip install pyfluss):
-  import asyncio, fluss
-  async def main():
-      connection = await fluss.FlussConnection.create(fluss.Config({{"bootstrap.servers": "{server.bootstrap}"}}))
-      table = await connection.get_table(fluss.TablePath("fluss", "flights"))
-      print(table.get_table_info())
-  asyncio.run(main())""")
+
+import asyncio, fluss
+async def main():
+    connection = await fluss.FlussConnection.create(fluss.Config({{"bootstrap.servers": "{server.bootstrap}"}}))
+    planes = await connection.get_table(fluss.TablePath("fluss", "planes"))
+    print(await planes.new_lookup().create_lookuper().lookup({{"tailnum": "N14228"}}))
+asyncio.run(main())""")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sluice", required=True, help="the program")
     parser.add_argument("--run", default="run", help="folder of the run")
+    parser.add_argument("--home", help="folder in which the server is started, --run unless given")
     parser.add_argument("--fraction", type=float, default=1.0, help="part of flights and weather to load")
     parser.add_argument("--coordinator-port", type=int, default=9123)
     parser.add_argument("--tablet-port", type=int, default=9124)
@@ -185,7 +195,7 @@ def main():
     server = Server(options)
     server.start()
     source = source_data.prepare(os.path.join(os.path.abspath(options.run), "files"), options.fraction)
-    ddl = os.path.join(os.path.dirname(os.path.abspath(__file__)), "main_job.sql")
+    ddl = os.path.join(SCRIPTS, "main_job.sql")
     if subprocess.run([options.sluice, "sql", "--url", server.http, "-f", ddl]).returncode != 0:
         fail("the tables could not be created")
 
@@ -198,7 +208,7 @@ def main():
         loader.join()
     if failures:
         fail("\n".join(failures))
-    print(f"loaded {sum(acknowledged.values())} rows in {time.monotonic() - started:.1f} s; waiting for the lake")
+    print(f"{CLEAR_LINE}loaded {sum(acknowledged.values())} rows in {time.monotonic() - started:.1f} s; waiting for the lake")
     wait_for_lake(server, source.expected)
     stop.set()
     watcher.join()
@@ -210,4 +220,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("\nmain job: interrupted; if its server was up it still is, and `make stop` stops it", file=sys.stderr)
+        sys.exit(130)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Stop the server that `make run` left up: the one started in run/.
+# Stop the server that `make run` left up: the one started in run/release, or in run/ where there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source bin/running-pid.sh
-stop_server "${SLUICE_RUN:-run}"
+run=${SLUICE_RUN:-run}
+if [ -d "$run/release" ]; then stop_server "$run/release"; else stop_server "$run"; fi

@@ -57,6 +57,11 @@ def test_nothing_is_looked_for_where_it_was_built(release):
     assert paths == ["$ORIGIN/../lib"], listed.stdout
 
 
+def test_every_library_tells_its_license(release):
+    told = set(os.listdir(release / "licenses"))
+    assert {"arrow.LICENSE.txt", "duckdb.LICENSE", "librocksdb7.8.copyright", "libssl3.copyright"} <= told
+
+
 def test_scripts_start_and_stop_a_server(release):
     url = start(release)
     assert call(release, "start-local.sh").returncode == 1  # It runs already.

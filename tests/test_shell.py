@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import os
+import pty
 import subprocess
 
 import pytest
@@ -56,6 +57,26 @@ def test_the_first_error_ends_the_script(where):
     failed = shell(where, "-e", "SELECT 1;\nSELECT * FROM nowhere;\nSELECT 'never'")
     assert failed.returncode == 1
     assert "line 2" in failed.stderr and "nowhere" in failed.stderr and "never" not in failed.stdout
+
+
+def test_a_piped_script_may_leave(where):
+    done = shell(where, "--format", "csv", stdin="SELECT 1 AS a;\nquit;\nSELECT 2 AS b;\n")
+    assert done.returncode == 0 and done.stdout.split() == ["a", "1"], done.stderr
+
+
+def test_a_comment_behind_a_statement_starts_no_other(where):
+    terminal, inside = pty.openpty()
+    with subprocess.Popen([binary(), "sql", *where], stdin=inside, stdout=inside, stderr=inside, text=True) as process:
+        os.close(inside)
+        os.write(terminal, b"SELECT 40 + 2 AS a;   -- the answer\nquit\n")  # Where a statement had begun, quit is part of it.
+        said = b""
+        try:
+            while data := os.read(terminal, 4096):
+                said += data
+        except OSError:  # The other end is closed.
+            pass
+        os.close(terminal)
+        assert process.wait(PATIENCE_S) == 0 and b"42" in said and b"     -> " not in said, said
 
 
 def test_views_of_a_shell_with_its_own_engine_are_its_own(server):

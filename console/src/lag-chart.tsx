@@ -20,9 +20,17 @@ export function LagChart({ samples, label }: { samples: LagSample[]; label: stri
         height: 140,
         legend: { show: false },
         cursor: { show: false },
-        scales: { x: { time: true }, y: { range: (_, __, max) => [0, Math.max(max, 1)] } },
+        scales: {
+          // Seconds since 1970; a first sample alone has a minute around it.
+          x: { time: true, range: (_, min, max) => [Math.min(min ?? 0, (max ?? 60) - 60), max ?? 60] },
+          y: { range: (_, __, max) => [0, Math.max(max, 1)] },
+        },
         axes: [
-          { stroke: "#8a94a6", grid: { stroke: "#8a94a622" } },
+          {
+            stroke: "#8a94a6",
+            grid: { stroke: "#8a94a622" },
+            values: (_, seconds) => seconds.map((s) => new Date(s * 1000).toLocaleTimeString("en-GB")),
+          },
           { stroke: "#8a94a6", grid: { stroke: "#8a94a622" }, size: 44 },
         ],
         series: [{}, { stroke: "#2f7de1", width: 2, fill: "#2f7de11a" }],

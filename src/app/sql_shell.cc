@@ -59,9 +59,14 @@ void PrintError(const Status& status) {
   std::cerr << "error: " << VisibleText(status.message(), kErrorBytesMax) << "\n";
 }
 
-// Stops at the first statement that fails.
+bool IsQuit(std::string_view statement) {
+  return statement == "quit" || statement == "exit" || statement == "QUIT" || statement == "EXIT";
+}
+
+// Stops at the first statement that fails, and at one that leaves.
 int RunScript(SqlRunner& client, const std::string& format, const std::string& script) {
   for (const sql::StatementText& statement : sql::SplitStatements(script)) {
+    if (IsQuit(statement.text)) return 0;
     const Status status = RunStatement(client, format, statement.text);
     if (status.ok()) continue;
     if (statement.line > 1) std::cerr << "in the statement at line " << statement.line << ": ";
@@ -76,10 +81,6 @@ std::string HistoryPath() {
   return home == nullptr ? "" : std::string(home) + "/.sluice_history";
 }
 
-bool IsQuit(std::string_view statement) {
-  return statement == "quit" || statement == "exit" || statement == "QUIT" || statement == "EXIT";
-}
-
 // Runs the complete statements at the front of `pending` and leaves the rest; false when the person
 // wants to go.
 bool RunComplete(SqlRunner& client, const std::string& format, std::string* pending) {
@@ -92,7 +93,7 @@ bool RunComplete(SqlRunner& client, const std::string& format, std::string* pend
     if (!status.ok()) PrintError(status);
   }
   pending->erase(0, used);
-  if (pending->find_first_not_of(" \t\n") == std::string::npos) pending->clear();
+  if (sql::SplitStatements(*pending).empty()) pending->clear();  // Blanks and comments are no start.
   return true;
 }
 
