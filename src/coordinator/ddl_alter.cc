@@ -185,7 +185,8 @@ io::Task<Result<bool>> Ddl::TakeBackInLake(meta::TablePtr table, AlterIntent alt
     const types::TableDescriptor& before = table->info.descriptor;
     const types::TablePath& path = table->info.path;
     if (!alter.lake_existed) return lake->RemoveEmptyTable(path);
-    return lake->TakeBackAlter(path, LakeChanges(before, alter.descriptor));
+    RETURN_NOT_OK(lake->TakeBackAlter(path, LakeChanges(before, alter.descriptor)));
+    return true;
   };
   co_return co_await options_.pool->Run(*options_.loop, std::move(take_back));
 }

@@ -85,17 +85,17 @@ class FakeLake : public lake::LakeCatalog {
     found->second.before = std::exchange(found->second.descriptor, std::move(changed));
     return fails_after ? Error(ErrorCode::kStorage, "the lake did it, but says no") : Status::OK();
   }
-  Result<bool> TakeBackAlter(const types::TablePath& path,
-                             const std::vector<lake::LakeChange>& changes) override {
+  Status TakeBackAlter(const types::TablePath& path,
+                       const std::vector<lake::LakeChange>& changes) override {
     RETURN_NOT_OK(Available());
     const auto found = tables.find(path);
-    if (found == tables.end() || !found->second.before.has_value()) return true;
+    if (found == tables.end() || !found->second.before.has_value()) return Status::OK();
     Table& table = found->second;
     types::TableDescriptor changed = *table.before;
     for (const lake::LakeChange& change : changes) Apply(change, &changed);
-    if (changed.ToJson() != table.descriptor.ToJson()) return true;
+    if (changed.ToJson() != table.descriptor.ToJson()) return Status::OK();
     table.descriptor = *std::exchange(table.before, std::nullopt);
-    return true;
+    return Status::OK();
   }
   Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
     RETURN_NOT_OK(Available());

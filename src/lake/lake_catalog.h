@@ -67,10 +67,10 @@ class LakeCatalog {
   /// that may not change.
   virtual Status AlterTable(const types::TablePath& path,
                             const std::vector<LakeChange>& changes) = 0;
-  /// Undo AlterTable with the same changes; true when the lake is as it was before, also when it
-  /// never had them. False when rows were written with them: then they stay.
-  virtual Result<bool> TakeBackAlter(const types::TablePath& path,
-                                     const std::vector<LakeChange>& changes) = 0;
+  /// Undo AlterTable with the same changes by one more schema, as the table had it before; nothing
+  /// happens when it never had them. Rows that were written with them stay, without the columns.
+  virtual Status TakeBackAlter(const types::TablePath& path,
+                               const std::vector<LakeChange>& changes) = 0;
   /// Undo CreateTable: remove the table if it has no snapshot; true when it is gone.
   virtual Result<bool> RemoveEmptyTable(const types::TablePath& path) = 0;
 

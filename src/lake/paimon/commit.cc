@@ -185,6 +185,8 @@ Result<std::optional<int64_t>> Committer::CommitAttempts(const CommitChange& cha
       *all_gone = false;  // The manifests of the change.
       return std::nullopt;
     }
+    // Files of a schema that nobody can read any more, or reads as another, must not be named.
+    if (!change.delta.empty()) RETURN_NOT_OK(schemas_.CheckInPlace(*change.schema));
     std::vector<std::string> attempt_files;
     ASSIGN_OR_RAISE(const auto base, BaseManifests(latest, &attempt_files));
     ASSIGN_OR_RAISE(const auto base_list, manifests_.WriteList(base));

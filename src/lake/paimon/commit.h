@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct CommitChange {
   std::vector<ManifestEntry> delta;
   std::vector<ManifestEntry> changelog;
   CommitOptions options;
+  /// What the new files were written with.
+  std::shared_ptr<const LakeSchema> schema;
 };
 
 /// Makes changes visible as snapshots (Java's FileStoreCommitImpl).
@@ -37,7 +40,8 @@ class Committer {
         session_(session) {}
 
   /// Id of the new snapshot; nullopt when a file to delete is gone or new files overlap with others
-  /// of their level, which only changes with DELETE entries can meet.
+  /// of their level, which only changes with DELETE entries can meet. Errors: kSchemaNotExist when
+  /// the change's schema is no longer there as the files have it.
   Result<std::optional<int64_t>> Commit(const CommitChange& change);
 
  private:

@@ -106,28 +106,31 @@ class PaimonCatalog : public LakeCatalog {
       CRASH_POINT("lake.alter.after-schema");
       if (put) return Status::OK();
     }
-    return Error(ErrorCode::kStorage,
-                 "lake table is changed by others too often, table=", path.ToString());
+    return ChangedTooOften(path);
   }
 
-  Result<bool> TakeBackAlter(const types::TablePath& path,
-                             const std::vector<LakeChange>& changes) override {
+  // By a version more and never by removing one: a round that opened the table meanwhile has files
+  // of the changed one, which its snapshot will name.
+  Status TakeBackAlter(const types::TablePath& path,
+                       const std::vector<LakeChange>& changes) override {
     const TablePaths paths(LocationOf(path));
     SchemaStore schemas(files_, paths);
-    ASSIGN_OR_RAISE(const auto ids, schemas.Ids());
-    if (ids.size() < 2) return true;
-    ASSIGN_OR_RAISE(const auto latest, schemas.ById(ids.back()));
-    ASSIGN_OR_RAISE(const auto before, schemas.ById(ids[ids.size() - 2]));
-    if (!HasAll(*latest, changes) || HasAll(*before, changes)) return true;
-    SnapshotStore snapshots(files_, paths);
-    ASSIGN_OR_RAISE(const auto newest, snapshots.LatestId());
-    if (newest.has_value()) {
-      ASSIGN_OR_RAISE(const auto snapshot, snapshots.Read(*newest));
-      if (snapshot.schema_id >= latest->id) return false;
+    for (int attempt = 0; attempt < kAlterAttemptsMax; ++attempt) {
+      ASSIGN_OR_RAISE(const auto ids, schemas.Ids());
+      if (ids.size() < 2) return Status::OK();
+      ASSIGN_OR_RAISE(const auto latest, schemas.ById(ids.back()));
+      ASSIGN_OR_RAISE(const auto before, schemas.ById(ids[ids.size() - 2]));
+      if (!HasAll(*latest, changes) || HasAll(*before, changes)) return Status::OK();
+      ASSIGN_OR_RAISE(const std::string latest_text, schemas.Text(latest->id));
+      ASSIGN_OR_RAISE(const std::string before_text, schemas.Text(before->id));
+      ASSIGN_OR_RAISE(const std::string restored,
+                      RestoreSchemaJson(before_text, latest_text, latest->id + 1,
+                                        services_.clock->NowMs()));
+      ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, OwnName(*services_.random),
+                                                      paths.Schema(latest->id + 1), restored));
+      if (put) return Status::OK();
     }
-    RETURN_NOT_OK(files_.Remove(paths.Schema(latest->id)));
-    RETURN_NOT_OK(files_.SyncFolder(paths.SchemaFolder()));
-    return true;
+    return ChangedTooOften(path);
   }
 
   Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
@@ -215,6 +218,11 @@ class PaimonCatalog : public LakeCatalog {
     return Error(code,
                  "warehouse is gone, is its disk mounted? datalake.paimon.warehouse=", warehouse_,
                  " missing=", Mark());
+  }
+
+  static Status ChangedTooOften(const types::TablePath& path) {
+    return Error(ErrorCode::kStorage,
+                 "lake table is changed by others too often, table=", path.ToString());
   }
 
   std::string LocationOf(const types::TablePath& path) const {

@@ -77,8 +77,7 @@ class PaimonTable : public LakeTable {
 
   Result<int64_t> Commit(std::vector<std::unique_ptr<PreparedFiles>> files,
                          const CommitOptions& options) override {
-    CommitChange change;
-    change.options = options;
+    CommitChange change{.options = options, .schema = schema_};
     for (const auto& prepared : files) {
       const auto& bucket = static_cast<const PreparedBucket&>(*prepared);
       std::ranges::move(bucket.Entries(bucket.data), std::back_inserter(change.delta));
@@ -193,7 +192,8 @@ class PaimonTable : public LakeTable {
     if (!latest.has_value()) return std::nullopt;
     ASSIGN_OR_RAISE(const auto live, LiveAt(*latest));
     CommitChange change{.kind = "COMPACT",
-                        .options = {.user = options.user, .properties = options.properties}};
+                        .options = {.user = options.user, .properties = options.properties},
+                        .schema = schema_};
     const ReadContext read{files_, schemas_};
     RETURN_NOT_OK(session_.Begin());
     Compactor compactor(*write_, read);

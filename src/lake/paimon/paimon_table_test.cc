@@ -320,6 +320,51 @@ TEST_F(PaimonTableTest, AddedColumnsAreNullInOlderFiles) {
   EXPECT_EQ(table->SnapshotById(id)->schema_id, 1);
 }
 
+// A round opened the table between an ALTER and its undo, and commits behind it.
+TEST_F(PaimonTableTest, FilesOfASchemaThatWasTakenBackStayReadable) {
+  for (const bool primary_key : {false, true}) {
+    const types::TablePath path{"db", primary_key ? "undone_keyed" : "undone"};
+    ASSERT_OK(catalog_->CreateTable(path, IdTable(primary_key), true));
+    const std::vector<LakeChange> changes{
+        LakeChange::AddColumn({"note", DataType::Of(TypeKind::kString), ""})};
+    ASSERT_OK(catalog_->AlterTable(path, changes));
+    ASSERT_OK_AND_ASSIGN(const auto round, catalog_->OpenTable(path));
+    ASSERT_OK_AND_ASSIGN(const auto writer, round->OpenWriter({.columns = {"id", "v"}}));
+    ASSERT_OK(writer->Write({IdBatch({1}, {10}), {}, 0, 1000}));
+    std::vector<std::unique_ptr<PreparedFiles>> files;
+    files.push_back(writer->Finish().ValueOrDie());
+    ASSERT_OK(catalog_->TakeBackAlter(path, changes));
+    ASSERT_OK(round->Commit(std::move(files), {}));
+    // The next ALTER adds another column, whose values the old file does not have.
+    ASSERT_OK(catalog_->AlterTable(
+        path, {LakeChange::AddColumn({"amount", DataType::Of(TypeKind::kBigInt), ""})}));
+    ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable(path));
+    ASSERT_OK_AND_ASSIGN(const auto latest, table->LatestSnapshot());
+    ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*table, *latest, {"id", "v", "amount"}));
+    EXPECT_EQ(rows, std::vector<std::string>{R"({"id":1,"v":10,"amount":null})"});
+  }
+}
+
+// The table was removed, and perhaps made anew, by another engine while a round wrote.
+TEST_F(PaimonTableTest, FilesOfASchemaThatIsNotThereAreNotCommitted) {
+  const types::TablePath path{"db", "replaced"};
+  for (const bool made_anew : {false, true}) {
+    ASSERT_OK(catalog_->CreateTable(path, IdTable(false), true));
+    ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable(path));
+    ASSERT_OK_AND_ASSIGN(const auto writer, table->OpenWriter({.columns = {"id", "v"}}));
+    ASSERT_OK(writer->Write({IdBatch({1}, {10}), {}, 0, 1000}));
+    std::vector<std::unique_ptr<PreparedFiles>> files;
+    files.push_back(writer->Finish().ValueOrDie());
+    ASSERT_OK(io::LocalFileSystem().RemoveTree(table->location()));
+    clock_.Advance(1);
+    if (made_anew) ASSERT_OK(catalog_->CreateTable(path, IdTable(false), true));
+    EXPECT_CODE(ErrorCode::kSchemaNotExist, table->Commit(std::move(files), {}));
+    ASSERT_OK_AND_ASSIGN(const auto latest, table->LatestSnapshot());
+    EXPECT_EQ(latest, std::nullopt);
+    ASSERT_OK(io::LocalFileSystem().RemoveTree(table->location()));
+  }
+}
+
 TEST_F(PaimonTableTest, SystemTablesShowTheSnapshots) {
   const auto workload = Make("system", true);
   ASSERT_OK(workload->Round(10));

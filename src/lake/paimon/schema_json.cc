@@ -352,4 +352,14 @@ Result<std::string> EditSchemaJson(std::string_view json, const SchemaEdit& edit
   return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
+Result<std::string> RestoreSchemaJson(std::string_view before, std::string_view latest, int64_t id,
+                                      int64_t time_ms) {
+  ASSIGN_OR_RAISE(Json document, ParseDocument(before));
+  ASSIGN_OR_RAISE(const Json newest, ParseDocument(latest));
+  document["id"] = id;
+  document["highestFieldId"] = newest["highestFieldId"];
+  document["timeMillis"] = time_ms;
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace sluice::lake::paimon

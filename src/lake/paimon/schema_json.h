@@ -28,6 +28,11 @@ struct SchemaEdit {
 /// stands.
 Result<std::string> EditSchemaJson(std::string_view json, const SchemaEdit& edit);
 
+/// The version after `latest` that is as `before` was, under a new id. Field ids that were given in
+/// between are not given again.
+Result<std::string> RestoreSchemaJson(std::string_view before, std::string_view latest, int64_t id,
+                                      int64_t time_ms);
+
 /// Text of a scalar type, without nullability: "DECIMAL(10, 2)", "TIMESTAMP(3) WITH LOCAL TIME
 /// ZONE".
 std::string TypeText(const types::DataType& type);

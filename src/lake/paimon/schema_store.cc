@@ -28,4 +28,16 @@ Result<std::shared_ptr<const LakeSchema>> SchemaStore::ById(int64_t id) {
   return known_.emplace(id, std::move(schema)).first->second;
 }
 
+Status SchemaStore::CheckInPlace(const LakeSchema& schema) const {
+  const auto text = Text(schema.id);
+  const bool gone = !text.ok() && io::IsNotFound(text.status());
+  if (!gone) {
+    RETURN_NOT_OK(text.status());
+    ASSIGN_OR_RAISE(const LakeSchema found, ParseSchema(*text));
+    if (SchemaToJson(found) == SchemaToJson(schema)) return Status::OK();
+  }
+  return Error(ErrorCode::kSchemaNotExist, "lake schema that files were written with is ",
+               gone ? "gone" : "another one", ", path=", paths_.Schema(schema.id));
+}
+
 }  // namespace sluice::lake::paimon

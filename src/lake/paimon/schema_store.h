@@ -23,6 +23,9 @@ class SchemaStore {
   Result<std::vector<int64_t>> Ids() const {
     return ListIds(files_, paths_.SchemaFolder(), "schema-");
   }
+  /// That the version is still there as it was read: a table that was made anew in its place has
+  /// others. Errors: kSchemaNotExist.
+  Status CheckInPlace(const LakeSchema& schema) const;
   /// The text of a version.
   Result<std::string> Text(int64_t id) const { return files_.ReadFile(paths_.Schema(id)); }
 
