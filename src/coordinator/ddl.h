@@ -18,9 +18,6 @@
 
 namespace sluice::coordinator {
 
-/// True when the lake said no. Any other error leaves open whether a change of the lake took place.
-bool LakeRefused(const Status& status);
-
 /// Changes of databases, tables and partitions, one at a time.
 ///
 /// Order of a change that touches the lake: intent → lake → catalog (with the intent's removal) →
@@ -114,10 +111,9 @@ class Ddl {
   Result<types::TableDescriptor> ChangedDescriptor(const meta::TableState& table,
                                                    const TableChange& change) const;
   io::Task<Result<bool>> LakeKnows(meta::TablePtr table, types::TableDescriptor descriptor);
-  io::Task<Status> AlterInLake(meta::TablePtr table, types::TableDescriptor after);
-  io::Task<Result<bool>> TakeBackInLake(meta::TablePtr table, AlterIntent alter);
+  io::Task<Status> AlterInLake(meta::TablePtr table, AlterIntent alter);
+  io::Task<Status> TakeBackInLake(meta::TablePtr table, AlterIntent alter);
   io::Task<Status> UndoAlter(meta::DdlIntent intent, Status why);
-  io::Task<Status> FinishAlter(meta::DdlIntent intent);
   io::Task<Status> CommitAlter(types::TablePath path, types::TableDescriptor descriptor,
                                std::optional<int64_t> intent);
 

@@ -142,16 +142,12 @@ io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change,
   if (!*in_lake) co_return co_await CommitAlter(path, std::move(descriptor), std::nullopt);
 
   AlterIntent alter{.table_id = table->info.table_id, .descriptor = descriptor};
-  if (LakeEnabled(descriptor) && !LakeEnabled(table->info.descriptor)) {
-    lake::LakeCatalog* lake = options_.lake;
-    auto look = [lake, path] { return lake->TableExists(path); };
-    CO_ASSIGN_OR_RETURN(alter.lake_existed,
-                        co_await options_.pool->Run(*options_.loop, std::move(look)));
-  }
+  if (LakeEnabled(descriptor) && !LakeEnabled(table->info.descriptor))
+    alter.lake_made_ms = options_.clock->NowMs();
   meta::DdlIntent intent{.kind = AlterIntent::kKind, .path = path, .payload = alter.ToJson()};
   CO_ASSIGN_OR_RETURN(intent.id, options_.catalog->AddIntent(intent));
   CRASH_POINT("ddl.alter.after-intent");
-  Status altered = co_await AlterInLake(table, descriptor);
+  Status altered = co_await AlterInLake(table, std::move(alter));
   if (altered.ok()) {
     CRASH_POINT("ddl.alter.after-lake");
     altered = co_await CommitAlter(path, std::move(descriptor), intent.id);
@@ -160,66 +156,48 @@ io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change,
   co_return co_await UndoAlter(std::move(intent), std::move(altered));
 }
 
-io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, types::TableDescriptor after) {
+io::Task<Status> Ddl::AlterInLake(meta::TablePtr table, AlterIntent alter) {
   lake::LakeCatalog* lake = options_.lake;
   const types::TablePath path = table->info.path;
   if (lake == nullptr)
     co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
-  auto alter = [lake, table, after = std::move(after)]() -> Status {
+  auto change = [lake, table, alter = std::move(alter)]() -> Status {
     const types::TableDescriptor& before = table->info.descriptor;
+    const types::TableDescriptor& after = alter.descriptor;
     if (LakeEnabled(after) && !LakeEnabled(before)) {
       // Switched on for the first time: rows that are in the lake already are not this table's.
       const bool must_be_empty = !before.properties.contains(kLakeEnabledKey);
-      RETURN_NOT_OK(lake->CreateTable(table->info.path, after, must_be_empty));
+      RETURN_NOT_OK(lake->CreateTable(table->info.path, after, must_be_empty, alter.lake_made_ms));
     }
     return lake->AlterTable(table->info.path, LakeChanges(before, after));
   };
-  co_return co_await options_.pool->Run(*options_.loop, std::move(alter));
+  co_return co_await options_.pool->Run(*options_.loop, std::move(change));
 }
 
-// True when the lake is as it was before the change.
-io::Task<Result<bool>> Ddl::TakeBackInLake(meta::TablePtr table, AlterIntent alter) {
+// Let the lake be as it was before the change.
+io::Task<Status> Ddl::TakeBackInLake(meta::TablePtr table, AlterIntent alter) {
   lake::LakeCatalog* lake = options_.lake;
-  if (lake == nullptr) co_return true;
-  auto take_back = [lake, table, alter = std::move(alter)]() -> Result<bool> {
+  if (lake == nullptr) co_return Status::OK();
+  auto take_back = [lake, table, alter = std::move(alter)]() -> Status {
     const types::TableDescriptor& before = table->info.descriptor;
     const types::TablePath& path = table->info.path;
-    if (!alter.lake_existed) return lake->RemoveEmptyTable(path);
-    RETURN_NOT_OK(lake->TakeBackAlter(path, LakeChanges(before, alter.descriptor)));
-    return true;
+    if (alter.lake_made_ms.has_value())
+      RETURN_NOT_OK(lake->RemoveMade(path, alter.descriptor, *alter.lake_made_ms));
+    return lake->TakeBackAlter(path, LakeChanges(before, alter.descriptor));
   };
   co_return co_await options_.pool->Run(*options_.loop, std::move(take_back));
 }
 
-// Take back what the lake got, then the intent; `why` is handed on, unless the lake keeps the
-// change, which is finished then.
+// Take back what the lake got, then the intent; `why` is handed on.
 io::Task<Status> Ddl::UndoAlter(meta::DdlIntent intent, Status why) {
   const types::TablePath path = intent.path;
-  meta::DdlIntent half_done = intent;
-  Status settled = co_await RecoverAlter(std::move(half_done));
+  Status settled = co_await RecoverAlter(std::move(intent));
   if (!settled.ok()) {
     LogWarn("cannot undo a failed ALTER TABLE yet table={} cause={}", path.ToString(),
             settled.ToString());
     options_.tell_again();  // The intent stays, and with it the next try.
-    co_return why;
   }
-  const meta::TablePtr table = state()->FindTable(path);
-  auto alter = AlterIntent::FromJson(intent.payload);
-  const bool done = table != nullptr && alter.ok() &&
-                    table->info.descriptor.ToJson() == alter->descriptor.ToJson();
-  co_return done ? Status::OK() : why;
-}
-
-// From the intent on, when the lake keeps the change. Each step may have been done before.
-io::Task<Status> Ddl::FinishAlter(meta::DdlIntent intent) {
-  CO_ASSIGN_OR_RETURN(AlterIntent alter, AlterIntent::FromJson(intent.payload));
-  CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(intent.path));
-  if (table->info.table_id != alter.table_id) {
-    co_return Error(ErrorCode::kTableNotExist, "table was replaced meanwhile table=", intent.path);
-  }
-  Status altered = co_await AlterInLake(table, alter.descriptor);
-  CO_RETURN_NOT_OK(altered);
-  co_return co_await CommitAlter(intent.path, std::move(alter.descriptor), intent.id);
+  co_return why;
 }
 
 io::Task<Status> Ddl::CommitAlter(types::TablePath path, types::TableDescriptor descriptor,

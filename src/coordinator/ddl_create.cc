@@ -47,11 +47,8 @@ io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool 
   if (!LakeEnabled(descriptor))
     co_return co_await Register(path, std::move(descriptor), std::nullopt);
 
-  lake::LakeCatalog* lake = options_.lake;
-  auto look = [lake, path] { return lake->TableExists(path); };
-  auto existed = co_await options_.pool->Run(*options_.loop, std::move(look));
-  CO_RETURN_NOT_OK(existed);
-  CreateIntent create{.descriptor = std::move(descriptor), .lake_existed = *existed};
+  const CreateIntent create{.descriptor = std::move(descriptor),
+                            .lake_made_ms = options_.clock->NowMs()};
   meta::DdlIntent intent{.kind = CreateIntent::kKind, .path = path, .payload = create.ToJson()};
   CO_ASSIGN_OR_RETURN(intent.id, options_.catalog->AddIntent(intent));
   CRASH_POINT("ddl.create.after-intent");
@@ -64,8 +61,8 @@ io::Task<Status> Ddl::CreateInLake(types::TablePath path, CreateIntent create) {
   lake::LakeCatalog* lake = options_.lake;
   if (lake == nullptr)
     co_return Error(ErrorCode::kLakeStorageNotConfigured, "the cluster has no lake table=", path);
-  auto make = [lake, path, descriptor = std::move(create.descriptor)] {
-    return lake->CreateTable(path, descriptor, /*must_be_empty=*/true);
+  auto make = [lake, path, create = std::move(create)] {
+    return lake->CreateTable(path, create.descriptor, /*must_be_empty=*/true, create.lake_made_ms);
   };
   auto taken = co_await options_.pool->Run(*options_.loop, std::move(make));
   co_return taken.status();
@@ -81,12 +78,15 @@ io::Task<Status> Ddl::FinishCreate(meta::DdlIntent intent) {
   co_return co_await Register(intent.path, std::move(descriptor), intent.id);
 }
 
-// Take back what the lake got, then the intent; `why` is handed on.
+// Take back what the lake got, then the intent; `why` is handed on. A table that the lake had
+// already, or that another engine made meanwhile, is not what it got.
 io::Task<Status> Ddl::UndoCreate(meta::DdlIntent intent, Status why) {
   auto create = CreateIntent::FromJson(intent.payload);
   lake::LakeCatalog* lake = options_.lake;
-  if (create.ok() && !create->lake_existed && lake != nullptr) {
-    auto remove = [lake, path = intent.path] { return lake->RemoveEmptyTable(path); };
+  if (create.ok() && create->lake_made_ms.has_value() && lake != nullptr) {
+    auto remove = [lake, path = intent.path, create = *std::move(create)] {
+      return lake->RemoveMade(path, create.descriptor, *create.lake_made_ms);
+    };
     auto removed = co_await options_.pool->Run(*options_.loop, std::move(remove));
     if (!removed.ok()) {
       LogWarn("cannot undo a failed CREATE TABLE in the lake yet table={} cause={}",

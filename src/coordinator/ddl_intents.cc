@@ -20,6 +20,18 @@ const std::string* Text(const Json& json, const char* key) {
   return json[key].get_ptr<const std::string*>();
 }
 
+std::optional<int64_t> Integer(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer())
+    return std::nullopt;
+  return json[key].get<int64_t>();
+}
+
+// With `lake_made_ms` where there is one.
+std::string DumpIntent(Json json, std::optional<int64_t> lake_made_ms) {
+  if (lake_made_ms.has_value()) json["lake_made_ms"] = *lake_made_ms;
+  return Dump(json);
+}
+
 void DiffOptions(const std::map<std::string, std::string>& from,
                  const std::map<std::string, std::string>& to, std::vector<lake::LakeChange>* out) {
   for (const auto& [key, value] : to) {
@@ -35,39 +47,31 @@ void DiffOptions(const std::map<std::string, std::string>& from,
 }  // namespace
 
 std::string CreateIntent::ToJson() const {
-  return Dump({{"descriptor", descriptor.ToJson()}, {"lake_existed", lake_existed}});
+  return DumpIntent({{"descriptor", descriptor.ToJson()}}, lake_made_ms);
 }
 
 Result<CreateIntent> CreateIntent::FromJson(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   const std::string* descriptor = Text(json, "descriptor");
-  if (descriptor == nullptr || !json.contains("lake_existed") ||
-      !json["lake_existed"].is_boolean()) {
-    return Broken(kKind);
-  }
+  if (descriptor == nullptr) return Broken(kKind);
   CreateIntent intent;
   ASSIGN_OR_RAISE(intent.descriptor, types::TableDescriptor::FromJson(*descriptor));
-  intent.lake_existed = json["lake_existed"].get<bool>();
+  intent.lake_made_ms = Integer(json, "lake_made_ms");
   return intent;
 }
 
 std::string AlterIntent::ToJson() const {
-  return Dump({{"table_id", table_id},
-               {"descriptor", descriptor.ToJson()},
-               {"lake_existed", lake_existed}});
+  return DumpIntent({{"table_id", table_id}, {"descriptor", descriptor.ToJson()}}, lake_made_ms);
 }
 
 Result<AlterIntent> AlterIntent::FromJson(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   const std::string* descriptor = Text(json, "descriptor");
-  if (descriptor == nullptr || !json.contains("table_id") ||
-      !json["table_id"].is_number_integer()) {
-    return Broken(kKind);
-  }
+  const std::optional<int64_t> table_id = Integer(json, "table_id");
+  if (descriptor == nullptr || !table_id.has_value()) return Broken(kKind);
   AlterIntent intent;
-  intent.table_id = json["table_id"].get<int64_t>();
-  const auto existed = json.find("lake_existed");  // As if it had been: it is kept then.
-  intent.lake_existed = existed == json.end() || !existed->is_boolean() || existed->get<bool>();
+  intent.table_id = *table_id;
+  intent.lake_made_ms = Integer(json, "lake_made_ms");
   ASSIGN_OR_RAISE(intent.descriptor, types::TableDescriptor::FromJson(*descriptor));
   return intent;
 }

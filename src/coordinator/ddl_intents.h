@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ namespace sluice::coordinator {
 struct CreateIntent {
   static constexpr char kKind[] = "create_table";
   types::TableDescriptor descriptor;  ///< Complete.
-  bool lake_existed =
-      false;  ///< The lake had a table of that name before; undoing leaves it alone.
+  /// The time that the lake table bears if this change makes it. None in records of older versions:
+  /// undoing leaves the lake alone then.
+  std::optional<int64_t> lake_made_ms;
 
   std::string ToJson() const;
   static Result<CreateIntent> FromJson(std::string_view json);
@@ -27,7 +29,8 @@ struct AlterIntent {
   static constexpr char kKind[] = "alter_table";
   int64_t table_id = -1;
   types::TableDescriptor descriptor;  ///< As it will be.
-  bool lake_existed = true;           ///< The lake had a table of that name before.
+  /// Set when it switches the lake on, as in CreateIntent.
+  std::optional<int64_t> lake_made_ms;
 
   std::string ToJson() const;
   static Result<AlterIntent> FromJson(std::string_view json);

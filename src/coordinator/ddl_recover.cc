@@ -5,20 +5,6 @@
 
 namespace sluice::coordinator {
 
-bool LakeRefused(const Status& status) {
-  switch (CodeOf(status)) {
-    case ErrorCode::kInvalidTable:
-    case ErrorCode::kInvalidConfig:
-    case ErrorCode::kInvalidAlterTable:
-    case ErrorCode::kLakeTableAlreadyExist:
-    case ErrorCode::kLakeStorageNotConfigured:
-    case ErrorCode::kTableNotExist:
-      return true;
-    default:
-      return false;
-  }
-}
-
 io::Task<Status> Ddl::Settle(types::TablePath path) {
   const meta::CatalogStatePtr before = state();
   for (const meta::DdlIntent& intent : before->intents) {
@@ -75,19 +61,15 @@ io::Task<Status> Ddl::RecoverCreate(meta::DdlIntent intent) {
   co_return Status::OK();
 }
 
-// As with CREATE, unless the lake has rows of the changed table already.
+// As with CREATE.
 io::Task<Status> Ddl::RecoverAlter(meta::DdlIntent intent) {
   const int64_t intent_id = intent.id;
   const types::TablePath path = intent.path;
   CO_ASSIGN_OR_RETURN(AlterIntent alter, AlterIntent::FromJson(intent.payload));
   const meta::TablePtr table = state()->FindTable(path);
   if (table != nullptr && table->info.table_id == alter.table_id) {
-    auto taken_back = co_await TakeBackInLake(table, std::move(alter));
+    Status taken_back = co_await TakeBackInLake(table, std::move(alter));
     CO_RETURN_NOT_OK(taken_back);
-    if (!*taken_back) {
-      Status finished = co_await FinishAlter(std::move(intent));
-      if (finished.ok() || !LakeRefused(finished)) co_return finished;
-    }
   }
   CO_RETURN_NOT_OK(options_.catalog->RemoveIntent(intent_id));
   LogInfo("undid a half-done ALTER TABLE table={}", path.ToString());

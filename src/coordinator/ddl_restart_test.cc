@@ -1,6 +1,7 @@
 #include <functional>
 
 #include "coordinator/coordinator_testing.h"
+#include "coordinator/ddl_intents.h"
 #include "io/crash_point.h"
 
 namespace sluice::coordinator {
@@ -208,6 +209,54 @@ TEST_F(DdlRestartTest, AFirstSwitchToTheLakeThatFailsIsUndone) {
   EXPECT_FALSE(h.state()->FindTable(kPlain)->lake_enabled());
   EXPECT_TRUE(h.lake.tables.empty());
   ExpectWhole(h, "once the lake answers");
+}
+
+// Flink or Spark makes a table of the name between our intent and our table.
+TEST_F(DdlRestartTest, AnotherEnginesTableOutlivesAFailedChange) {
+  for (const bool agrees : {false, true}) {
+    for (const bool create : {false, true}) {
+      Harness h;
+      h.Start();
+      ASSERT_OK(h.CreateDatabase("db"));
+      if (!create) ASSERT_OK(h.CreateTable(kPlain, LogTable()));
+      const types::TablePath& path = create ? kLake : kPlain;
+      ASSERT_OK_AND_ASSIGN(
+          const auto others,
+          types::TableDescriptor::FromJson((agrees ? InLake(LogTable()) : KeyTable()).ToJson()));
+      io::SetCrashHook([&](std::string_view at) {
+        if (at.ends_with(".after-intent")) h.lake.tables[path] = {others};
+        if (at.ends_with(".after-lake")) h.power.on = false;
+      });
+      const Status refused = create ? h.CreateTable(path, InLake(LogTable()))
+                                    : h.SetOption(path, "table.datalake.enabled", "true");
+      io::SetCrashHook({});
+      EXPECT_FALSE(refused.ok());
+      if (!agrees) EXPECT_CODE(ErrorCode::kLakeTableAlreadyExist, refused);
+      EXPECT_EQ(h.power.on, !agrees);  // The table that agrees was taken up.
+      if (agrees) h.Restart();
+      EXPECT_TRUE(h.state()->intents.empty());
+      ASSERT_TRUE(h.lake.tables.contains(path)) << "agrees=" << agrees << " create=" << create;
+      EXPECT_EQ(h.lake.tables.at(path).descriptor.schema.ToJson(), others.schema.ToJson());
+      EXPECT_EQ(h.state()->FindTable(path) == nullptr, create);
+    }
+  }
+}
+
+// Older versions wrote whether the lake had a table of the name, and not which one the change made.
+TEST_F(DdlRestartTest, IntentsOfTheOlderFormLeaveTheLakeAlone) {
+  Harness h;
+  h.Start();
+  ASSERT_OK(h.CreateDatabase("db"));
+  ASSERT_OK_AND_ASSIGN(const auto descriptor,
+                       types::TableDescriptor::FromJson(InLake(KeyTable()).ToJson()));
+  const std::string text = CreateIntent{.descriptor = descriptor}.ToJson();
+  const std::string older = text.substr(0, text.size() - 1) + ",\"lake_existed\":false}";
+  ASSERT_OK(h.catalog->AddIntent({.kind = CreateIntent::kKind, .path = kLake, .payload = older}));
+  h.lake.tables[kLake] = {descriptor};
+  h.Restart();
+  EXPECT_TRUE(h.state()->intents.empty());
+  EXPECT_TRUE(h.lake.tables.contains(kLake));
+  EXPECT_OK(h.CreateTable(kLake, descriptor));  // Taken up, since it is empty.
 }
 
 TEST_F(DdlRestartTest, ATabletServerThatWasAwayIsToldLater) {

@@ -50,6 +50,7 @@ class FakeLake : public lake::LakeCatalog {
     bool has_snapshot = false;
     std::optional<types::TableDescriptor> before;   ///< The last change.
     std::set<std::vector<std::string>> partitions;  ///< Those with rows.
+    std::optional<int64_t> made_ms;                 ///< As CreateTable was told.
   };
   explicit FakeLake(const Power& power) : power_(power) {}
 
@@ -60,12 +61,12 @@ class FakeLake : public lake::LakeCatalog {
     return Status::OK();
   }
   Result<Taken> CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
-                            bool must_be_empty) override {
+                            bool must_be_empty, std::optional<int64_t> made_ms) override {
     RETURN_NOT_OK(Available());
     RETURN_NOT_OK(Validate(descriptor));
     const auto found = tables.find(path);
     if (found == tables.end()) {
-      tables[path] = {descriptor};
+      tables[path] = {.descriptor = descriptor, .made_ms = made_ms};
       return Taken::kCreated;
     }
     const bool agrees = found->second.descriptor.schema.ToJson() == descriptor.schema.ToJson();
@@ -97,11 +98,16 @@ class FakeLake : public lake::LakeCatalog {
     table.descriptor = *std::exchange(table.before, std::nullopt);
     return Status::OK();
   }
-  Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
+  Result<bool> RemoveMade(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                          int64_t made_ms) override {
     RETURN_NOT_OK(Available());
     const auto found = tables.find(path);
     if (found == tables.end()) return true;
-    if (found->second.has_snapshot) return false;
+    const Table& table = found->second;
+    if (table.has_snapshot || table.made_ms != made_ms ||
+        table.descriptor.ToJson() != descriptor.ToJson()) {
+      return false;
+    }
     tables.erase(found);
     return true;
   }

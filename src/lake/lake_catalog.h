@@ -2,6 +2,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,12 +57,13 @@ class LakeCatalog {
 
   enum class Taken { kCreated, kExisted };
   /// Create the lake table of a Fluss table, or take up an existing one that agrees with it and
-  /// holds nothing. The bucket count must be set. Repeating it is harmless. Errors: as Validate;
+  /// holds nothing. The bucket count must be set. Repeating it is harmless. The new table bears the
+  /// time `made_ms` (none = now), by which RemoveMade tells it from another's. Errors: as Validate;
   /// kLakeTableAlreadyExist when a table is there that does not agree, or (`must_be_empty`) has a
   /// snapshot; names the path and the difference.
   virtual Result<Taken> CreateTable(const types::TablePath& path,
-                                    const types::TableDescriptor& descriptor,
-                                    bool must_be_empty) = 0;
+                                    const types::TableDescriptor& descriptor, bool must_be_empty,
+                                    std::optional<int64_t> made_ms = std::nullopt) = 0;
   /// Apply changes as one new schema. A change that is already there is left out, so a half-done
   /// DDL can be repeated. Errors: kTableNotExist; kInvalidAlterTable; kInvalidConfig for options
   /// that may not change.
@@ -71,8 +73,11 @@ class LakeCatalog {
   /// happens when it never had them. Rows that were written with them stay, without the columns.
   virtual Status TakeBackAlter(const types::TablePath& path,
                                const std::vector<LakeChange>& changes) = 0;
-  /// Undo CreateTable: remove the table if it has no snapshot; true when it is gone.
-  virtual Result<bool> RemoveEmptyTable(const types::TablePath& path) = 0;
+  /// Undo CreateTable with the same descriptor and time: remove the table that it made, unless
+  /// that was changed since or has a snapshot. A table that was there before, or that another
+  /// engine made, stays. True when no table is there.
+  virtual Result<bool> RemoveMade(const types::TablePath& path,
+                                  const types::TableDescriptor& descriptor, int64_t made_ms) = 0;
 
   virtual Result<bool> TableExists(const types::TablePath& path) = 0;
   /// Ok when the newest snapshot has no file of a partition, whatever rows are left in them;

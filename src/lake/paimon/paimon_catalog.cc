@@ -67,8 +67,9 @@ class PaimonCatalog : public LakeCatalog {
   }
 
   Result<Taken> CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,
-                            bool must_be_empty) override {
-    ASSIGN_OR_RAISE(const LakeSchema wanted, LakeSchemaOf(descriptor, services_.clock->NowMs()));
+                            bool must_be_empty, std::optional<int64_t> made_ms) override {
+    ASSIGN_OR_RAISE(const LakeSchema wanted,
+                    LakeSchemaOf(descriptor, made_ms.value_or(services_.clock->NowMs())));
     const TablePaths paths(LocationOf(path));
     ASSIGN_OR_RAISE(const bool made, files_.Exists(Mark()));
     if (!made) return Gone(ErrorCode::kStorage);
@@ -123,9 +124,9 @@ class PaimonCatalog : public LakeCatalog {
       if (!HasAll(*latest, changes) || HasAll(*before, changes)) return Status::OK();
       ASSIGN_OR_RAISE(const std::string latest_text, schemas.Text(latest->id));
       ASSIGN_OR_RAISE(const std::string before_text, schemas.Text(before->id));
-      ASSIGN_OR_RAISE(const std::string restored,
-                      RestoreSchemaJson(before_text, latest_text, latest->id + 1,
-                                        services_.clock->NowMs()));
+      ASSIGN_OR_RAISE(
+          const std::string restored,
+          RestoreSchemaJson(before_text, latest_text, latest->id + 1, services_.clock->NowMs()));
       ASSIGN_OR_RAISE(const bool put, PutFileIfAbsent(files_, OwnName(*services_.random),
                                                       paths.Schema(latest->id + 1), restored));
       if (put) return Status::OK();
@@ -133,8 +134,16 @@ class PaimonCatalog : public LakeCatalog {
     return ChangedTooOften(path);
   }
 
-  Result<bool> RemoveEmptyTable(const types::TablePath& path) override {
+  Result<bool> RemoveMade(const types::TablePath& path, const types::TableDescriptor& descriptor,
+                          int64_t made_ms) override {
     const TablePaths paths(LocationOf(path));
+    SchemaStore schemas(files_, paths);
+    ASSIGN_OR_RAISE(const auto versions, schemas.Ids());
+    if (versions.empty()) return true;
+    if (versions != std::vector<int64_t>{0}) return false;
+    ASSIGN_OR_RAISE(const std::string found, schemas.Text(0));
+    const auto made = LakeSchemaOf(descriptor, made_ms);
+    if (!made.ok() || found != SchemaToJson(*made)) return false;
     SnapshotStore snapshots(files_, paths);
     ASSIGN_OR_RAISE(const auto ids, snapshots.Ids());
     if (!ids.empty()) return false;

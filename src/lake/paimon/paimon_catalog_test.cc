@@ -165,20 +165,31 @@ TEST_F(PaimonCatalogTest, AlterIsTakenBackByOneMoreSchema) {
   EXPECT_GT(id_of_extra(*again), id_of_extra(*changed));
 }
 
-TEST_F(PaimonCatalogTest, UndoRemovesOnlyEmptyTables) {
-  ASSERT_OK(catalog_->CreateTable(path_, Descriptor(), true));
-  ASSERT_OK_AND_ASSIGN(const bool gone, catalog_->RemoveEmptyTable(path_));
-  EXPECT_TRUE(gone);
+TEST_F(PaimonCatalogTest, UndoRemovesOnlyTheEmptyTableThatWasMade) {
+  constexpr int64_t kMadeMs = 1'790'000'000'123;
+  ASSERT_OK(catalog_->CreateTable(path_, Descriptor(), true, kMadeMs));
+  EXPECT_FALSE(*catalog_->RemoveMade(path_, Descriptor(), kMadeMs + 1));  // Another's.
+  EXPECT_FALSE(*catalog_->RemoveMade(path_, TwoColumnTable(false), kMadeMs));
+  EXPECT_TRUE(*catalog_->RemoveMade(path_, Descriptor(), kMadeMs));
   EXPECT_CODE(ErrorCode::kTableNotExist, catalog_->OpenTable(path_));
-  ASSERT_OK(catalog_->CreateTable(path_, Descriptor(), true));
+  EXPECT_TRUE(*catalog_->RemoveMade(path_, Descriptor(), kMadeMs));
+  // A table that was taken up stays, and so does one that was changed or written since.
+  ASSERT_OK(catalog_->CreateTable(path_, Descriptor(), true, kMadeMs));
+  ASSERT_OK_AND_ASSIGN(const auto taken,
+                       catalog_->CreateTable(path_, Descriptor(), true, kMadeMs + 5));
+  EXPECT_EQ(taken, LakeCatalog::Taken::kExisted);
+  EXPECT_FALSE(*catalog_->RemoveMade(path_, Descriptor(), kMadeMs + 5));
   ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable(path_));
   ASSERT_OK(table->Commit({}, {}));
-  ASSERT_OK_AND_ASSIGN(const bool kept, catalog_->RemoveEmptyTable(path_));
-  EXPECT_FALSE(kept);
+  EXPECT_FALSE(*catalog_->RemoveMade(path_, Descriptor(), kMadeMs));
+  const types::TablePath changed{"db", "changed"};
+  ASSERT_OK(catalog_->CreateTable(changed, Descriptor(), true, kMadeMs));
+  ASSERT_OK(catalog_->AlterTable(changed, {LakeChange::SetOption("mine", "2")}));
+  EXPECT_FALSE(*catalog_->RemoveMade(changed, Descriptor(), kMadeMs));
   ASSERT_OK_AND_ASSIGN(const auto databases, catalog_->ListDatabases());
   EXPECT_EQ(databases, std::vector<std::string>{"db"});
   ASSERT_OK_AND_ASSIGN(const auto tables, catalog_->ListTables("db"));
-  EXPECT_EQ(tables, std::vector<std::string>{"t"});
+  EXPECT_EQ(tables, (std::vector<std::string>{"changed", "t"}));
 }
 
 TEST_F(PaimonCatalogTest, OpenNamesWhatIsWrong) {
