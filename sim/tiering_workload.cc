@@ -4,6 +4,7 @@
 #include <arrow/record_batch.h>
 
 #include "base/log.h"
+#include "io/crash_point.h"
 #include "tiering/memory_cluster_testing.h"
 #include "tiering/round.h"
 #include "tiering/upkeep.h"
@@ -84,8 +85,9 @@ class TieringWorkload : public Workload {
     table_.descriptor.custom_properties = {{"paimon.snapshot.num-retained.min", "1"},
                                            {"paimon.snapshot.time-retained", "1 min"}};
     cluster_.AddTable(table_);
-    for (const char* name :
-         {"tiering.round", "tiering.adopted", "tiering.compacted", "tiering.expired"}) {
+    for (const char* name : {"tiering.round", "tiering.adopted", "tiering.compacted",
+                             "tiering.expired", "tiering.round-in-upkeep",
+                             "tiering.upkeep-in-round", "tiering.compaction-over-a-round"}) {
       ExpectProbe(name);
     }
   }
@@ -108,7 +110,9 @@ class TieringWorkload : public Workload {
   Status Step(Machine& machine) override {
     machine.clock.Advance(std::chrono::seconds(machine.random.Below(1200)));
     if (machine.OneIn(2)) return AppendToLog(machine);
-    return machine.OneIn(4) ? KeepUp() : Round(machine);
+    const bool upkeep = machine.OneIn(4);
+    if (machine.OneIn(2)) return upkeep ? KeepUp() : Round(machine);
+    return Interleave(machine, upkeep);
   }
   Status Check(Machine& machine, Stop stop) override;
 
@@ -116,6 +120,7 @@ class TieringWorkload : public Workload {
   Status AppendToLog(Machine& machine);
   Status Round(Machine& machine);
   Status KeepUp();
+  Status Interleave(Machine& machine, bool upkeep);
   Result<std::vector<LakeRow>> ReadLake(lake::LakeTable& table, const lake::LakeSnapshot& snapshot);
   std::vector<LakeRow> ExpectedAt(const SimCluster::Offsets& offsets);
 
@@ -126,6 +131,7 @@ class TieringWorkload : public Workload {
   std::map<int32_t, std::string>
       values_;                      // Of the key table, by id; a key's bucket is id % kBuckets.
   int64_t committed_snapshot_ = 0;  // The newest that a round returned.
+  bool round_came_in_ = false;      // While an upkeep was under way.
   int64_t made_ = 0;
 };
 
@@ -180,8 +186,28 @@ Status TieringWorkload::Round(Machine& machine) {
 Status TieringWorkload::KeepUp() {
   ASSIGN_OR_RAISE(const auto done, tiering::KeepUp(cluster_, *lake_, table_.path, /*files_min=*/2));
   if (done.compacted_snapshot.has_value()) Probe("tiering.compacted");
+  if (round_came_in_ && done.compacted_snapshot.value_or(0) > committed_snapshot_)
+    Probe("tiering.compaction-over-a-round");
   if (done.expired_snapshots > 0) Probe("tiering.expired");
   return Status::OK();
+}
+
+// Upkeep with a round in its midst, or the other way round: both are threads of one service.
+Status TieringWorkload::Interleave(Machine& machine, bool upkeep) {
+  uint64_t steps_before = 1 + machine.random.Below(8);  // Named steps of the outer one.
+  Status inner;
+  io::SetCrashHook([&](std::string_view) {
+    if (steps_before == 0 || --steps_before > 0) return;
+    Probe(upkeep ? "tiering.round-in-upkeep" : "tiering.upkeep-in-round");
+    const int64_t before = committed_snapshot_;
+    inner = upkeep ? AppendToLog(machine) : KeepUp();
+    if (upkeep && inner.ok()) inner = Round(machine);
+    round_came_in_ = committed_snapshot_ != before;
+  });
+  const Status outer = upkeep ? KeepUp() : Round(machine);
+  io::SetCrashHook({});
+  round_came_in_ = false;
+  return inner.ok() ? outer : inner;
 }
 
 Result<std::vector<LakeRow>> TieringWorkload::ReadLake(lake::LakeTable& table,
@@ -234,6 +260,10 @@ Status TieringWorkload::Check(Machine&, Stop) {
   const SimCluster::Offsets* offsets = cluster_.Prepared(file->second);
   if (offsets == nullptr)
     return Broken("snapshot ", newest_id, " names offsets that nobody prepared");
+  if (latest->properties != newest->properties) {
+    return Broken("snapshot ", latest->id, " names other offsets than snapshot ", newest_id,
+                  ", whose rows it holds");
+  }
   const auto expected = ExpectedAt(*offsets);
   ASSIGN_OR_RAISE(const auto found, ReadLake(*table, *latest));
   if (found == expected) return Status::OK();

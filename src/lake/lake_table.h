@@ -195,8 +195,6 @@ class LakeReader {
 
 struct CompactOptions {
   std::string user = "sluice-compaction";  ///< Not the tiering user, whose snapshots mean offsets.
-  std::map<std::string, std::string>
-      properties;  ///< Usually those of the snapshot that is compacted.
   /// Buckets with fewer sorted runs are left alone, and of append buckets the newest small files
   /// while they are fewer. Small files that no newer one can join are merged from two on.
   int32_t files_min = 5;
@@ -283,7 +281,8 @@ class LakeTable {
 
   // Upkeep.
   /// Merge files as one COMPACT snapshot and return its id, or nullopt when nothing was worth it or
-  /// another writer changed the same files first.
+  /// another writer changed the same files first. It has the properties of the snapshot before it,
+  /// whatever that is by then: no row moves in or out.
   virtual Result<std::optional<int64_t>> Compact(const CompactOptions& options) = 0;
   /// Drop old snapshots with the files that only they need; returns how many.
   virtual Result<int64_t> Expire(const ExpireOptions& options) = 0;

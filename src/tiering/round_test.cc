@@ -360,6 +360,34 @@ TEST_F(RoundTest, CompactionKeepsRowsOffsetsAndTheNextRound) {
   EXPECT_EQ(RecordedOffset(0), 9);
 }
 
+TEST_F(RoundTest, ACompactionThatARoundOvertookNamesTheRoundsOffsets) {
+  for (const bool primary_key : {false, true}) {
+    const auto& path = Make(primary_key ? "overtaken_keyed" : "overtaken", primary_key, 1);
+    const auto kind = primary_key ? ChangeType::kInsert : ChangeType::kAppendOnly;
+    for (int32_t i = 0; i < 4; ++i) {
+      cluster_.Append(path, 0, {{kind, i, "v"}});
+      ASSERT_OK(Run());
+    }
+    bool overtaken = false;
+    io::SetCrashHook([&](std::string_view point) {
+      if (point != "lake.compact.after-data" || std::exchange(overtaken, true)) return;
+      cluster_.Append(path, 0, {{kind, 9, "late"}});
+      EXPECT_OK(Run());
+    });
+    const auto kept = KeepUp(cluster_, lake_.catalog(), path, /*files_min=*/3);
+    io::SetCrashHook({});
+    ASSERT_OK(kept);
+    ASSERT_TRUE(overtaken && kept->compacted_snapshot.has_value());
+    EXPECT_EQ(lake_.Read(path), ExpectedRows());
+    ASSERT_OK_AND_ASSIGN(const auto table, lake_.catalog().OpenTable(path));
+    ASSERT_OK_AND_ASSIGN(const auto latest, table->LatestSnapshot());
+    ASSERT_OK_AND_ASSIGN(const auto round, table->NewestSnapshotOf(lake::kTieringUser));
+    EXPECT_EQ(latest->id, *kept->compacted_snapshot);
+    EXPECT_EQ(round->id, latest->id - 1);
+    EXPECT_EQ(latest->properties, round->properties);
+  }
+}
+
 TEST_F(RoundTest, SnapshotsExpireAsClusterAndTableSay) {
   const std::vector<std::string> table_says = {"", "true", "false"};
   const std::vector<std::optional<bool>> cluster_says = {std::nullopt, true, false};

@@ -7,12 +7,8 @@ namespace sluice::tiering {
 namespace {
 
 Result<std::optional<int64_t>> CompactOnce(lake::LakeTable& table, int32_t files_min) {
-  ASSIGN_OR_RAISE(const auto newest, table.LatestSnapshot());
-  if (!newest.has_value()) return std::nullopt;
   lake::CompactOptions options;
   options.files_min = files_min;
-  options.properties =
-      newest->properties;  // The offsets still hold: a compaction moves no row in or out.
   ASSIGN_OR_RAISE(auto compacted, table.Compact(options));
   CRASH_POINT("tiering.after-compaction");
   return compacted;

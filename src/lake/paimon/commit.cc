@@ -139,6 +139,8 @@ Result<LakeSnapshot> Committer::MakeSnapshot(const CommitChange& change,
     snapshot.changelog_records = RecordsOf(change.changelog);
   }
   if (!latest.has_value()) return snapshot;
+  // Offsets of a round that came in since the compaction looked still hold for the rows on top.
+  if (snapshot.compaction()) snapshot.properties = latest->properties;
   snapshot.total_records += latest->total_records;
   snapshot.index_manifest = latest->index_manifest;
   snapshot.watermark = latest->watermark;

@@ -12,7 +12,7 @@ namespace sluice::lake::paimon {
 
 /// What one commit changes.
 struct CommitChange {
-  std::string kind = "APPEND";  ///< or COMPACT.
+  std::string kind = "APPEND";  ///< or COMPACT, which keeps the properties of what it lies on.
   std::vector<ManifestEntry> delta;
   std::vector<ManifestEntry> changelog;
   CommitOptions options;

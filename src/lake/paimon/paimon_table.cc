@@ -192,7 +192,7 @@ class PaimonTable : public LakeTable {
     if (!latest.has_value()) return std::nullopt;
     ASSIGN_OR_RAISE(const auto live, LiveAt(*latest));
     CommitChange change{.kind = "COMPACT",
-                        .options = {.user = options.user, .properties = options.properties},
+                        .options = {.user = options.user},
                         .schema = schema_};
     const ReadContext read{files_, schemas_};
     RETURN_NOT_OK(session_.Begin());
