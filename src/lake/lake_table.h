@@ -280,9 +280,10 @@ class LakeTable {
   virtual void Unpin(int64_t snapshot_id) = 0;
 
   // Upkeep.
-  /// Merge files as one COMPACT snapshot and return its id, or nullopt when nothing was worth it or
-  /// another writer changed the same files first. It has the properties of the snapshot before it,
-  /// whatever that is by then: no row moves in or out.
+  /// Merge files as one COMPACT snapshot and return its id, or nullopt when nothing was worth it,
+  /// another writer changed the same files first, or there are files of a newer schema than the
+  /// table was opened at. It has the properties of the snapshot that it comes to lie on: no row
+  /// moves in or out.
   virtual Result<std::optional<int64_t>> Compact(const CompactOptions& options) = 0;
   /// Drop old snapshots with the files that only they need; returns how many.
   virtual Result<int64_t> Expire(const ExpireOptions& options) = 0;

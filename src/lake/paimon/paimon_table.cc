@@ -191,9 +191,10 @@ class PaimonTable : public LakeTable {
     ASSIGN_OR_RAISE(const auto latest, LatestSnapshot());
     if (!latest.has_value()) return std::nullopt;
     ASSIGN_OR_RAISE(const auto live, LiveAt(*latest));
-    CommitChange change{.kind = "COMPACT",
-                        .options = {.user = options.user},
-                        .schema = schema_};
+    const bool outdated = std::ranges::any_of(
+        *live, [this](const ManifestEntry& entry) { return entry.file.schema_id > schema_->id; });
+    if (outdated) return std::nullopt;  // Columns added since it was opened would be lost.
+    CommitChange change{.kind = "COMPACT", .options = {.user = options.user}, .schema = schema_};
     const ReadContext read{files_, schemas_};
     RETURN_NOT_OK(session_.Begin());
     Compactor compactor(*write_, read);

@@ -320,6 +320,29 @@ TEST_F(PaimonTableTest, AddedColumnsAreNullInOlderFiles) {
   EXPECT_EQ(table->SnapshotById(id)->schema_id, 1);
 }
 
+TEST_F(PaimonTableTest, ATableOpenedBeforeAnAlterCompactsNoFilesOfTheNewSchema) {
+  const types::TablePath path{"db", "outdated"};
+  ASSERT_OK(catalog_->CreateTable(path, IdTable(true), true));
+  ASSERT_OK_AND_ASSIGN(const auto old, catalog_->OpenTable(path));
+  ASSERT_OK(CommitRows(*old, IdBatch({1}, {10})));
+  ASSERT_OK(catalog_->AlterTable(
+      path, {LakeChange::AddColumn({"w", DataType::Of(TypeKind::kInteger), ""})}));
+  ASSERT_OK_AND_ASSIGN(const auto fresh, catalog_->OpenTable(path));
+  ASSERT_OK_AND_ASSIGN(const auto writer, fresh->OpenWriter({.columns = {"id", "w"}}));
+  ASSERT_OK(writer->Write({IdBatch({2}, {20}), {}, 1, 1000}));
+  std::vector<std::unique_ptr<PreparedFiles>> files;
+  files.push_back(writer->Finish().ValueOrDie());
+  ASSERT_OK(fresh->Commit(std::move(files), {}));
+  ASSERT_OK_AND_ASSIGN(const auto none, old->Compact({.full = true}));
+  EXPECT_EQ(none, std::nullopt);
+  ASSERT_OK_AND_ASSIGN(const auto compacted, fresh->Compact({.full = true}));
+  ASSERT_TRUE(compacted.has_value());
+  ASSERT_OK_AND_ASSIGN(const auto rows,
+                       ReadAll(*fresh, *fresh->SnapshotById(*compacted), {"id", "v", "w"}));
+  EXPECT_EQ(rows, (std::vector<std::string>{R"({"id":1,"v":10,"w":null})",
+                                            R"({"id":2,"v":null,"w":20})"}));
+}
+
 // A round opened the table between an ALTER and its undo, and commits behind it.
 TEST_F(PaimonTableTest, FilesOfASchemaThatWasTakenBackStayReadable) {
   for (const bool primary_key : {false, true}) {
