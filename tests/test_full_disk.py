@@ -278,7 +278,14 @@ def test_a_warehouse_that_is_gone_is_not_made_anew(server):
     server.launch()
     assert server.process.wait(timeout=cluster.READY_S) == 1
     assert "warehouse is gone" in server.log_tail()
-    os.rmdir(server.warehouse)
+    mark = os.path.join(server.settings["data.dir"], "warehouse.known")
+    os.rename(mark, mark + ".away")
+    os.mkdir(mark)  # A mark that cannot be read does not say that the warehouse is new.
+    server.launch()
+    assert server.process.wait(timeout=cluster.READY_S) == 1
+    os.rmdir(mark)
+    os.rename(mark + ".away", mark)
+    os.rmdir(server.warehouse)  # Nothing was made in it.
     os.rename(server.warehouse + ".away", server.warehouse)
     server.start()
     assert server.client().tables("fluss") == ["t"]

@@ -118,12 +118,24 @@ Status ServerProcess::Parts::OpenData() {
   return Status::OK();
 }
 
+namespace {
+
+// A mark that cannot be read may name the warehouse: only one that is not there does not.
+Result<bool> NamesWarehouse(io::FileSystem& files, const std::string& mark,
+                            const std::string& warehouse) {
+  const auto known = files.ReadFile(mark);
+  if (!known.ok() && io::IsNotFound(known.status())) return false;
+  RETURN_NOT_OK(known.status());
+  return *known == warehouse;
+}
+
+}  // namespace
+
 Status ServerProcess::Parts::OpenLake() {
   if (!settings.lake_enabled) return Status::OK();
   // Names the warehouse that this server made or took up, which must not be absent later.
   const std::string mark = io::JoinPath(folders.data, "warehouse.known");
-  const auto known = files.ReadFile(mark);
-  const bool is_known = known.ok() && *known == folders.warehouse;
+  ASSIGN_OR_RAISE(const bool is_known, NamesWarehouse(files, mark, folders.warehouse));
   ASSIGN_OR_RAISE(lake, lake::LakeCatalog::Open({.format = settings.lake_format,
                                                  .properties = LakePropertiesOf(config),
                                                  .files = &files,
