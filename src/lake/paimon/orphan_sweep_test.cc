@@ -219,6 +219,36 @@ TEST_P(OrphanSweepTest, NothingGoesWhenWhatIsNamedCannotBeRead) {
   EXPECT_EQ(AllFiles(site), before);
 }
 
+// A disk on which a sweep takes each new record before its writer looks again.
+class SweptFiles : public io::SimFileSystem {
+ public:
+  using SimFileSystem::SimFileSystem;
+  Result<std::unique_ptr<Lock>> LockFile(const std::string& path) override {
+    auto lock = SimFileSystem::LockFile(path);
+    if (sweeps_left > 0) {
+      --sweeps_left;
+      EXPECT_OK(Remove(path));
+    }
+    return lock;
+  }
+  int sweeps_left = 0;
+};
+
+TEST(WriterSessionTest, NoWriterBeginsWithoutItsRecord) {
+  HandClock clock;
+  io::SeededRandom random(1);
+  SweptFiles files(clock);
+  const paimon::TablePaths paths(kTable);
+  ASSERT_OK(files.MakeFolders(paths.location()));
+  files.sweeps_left = 2;
+  paimon::WriterSession late(files, random, paths);
+  EXPECT_OK(late.Begin());
+  EXPECT_EQ(files.List(paths.SessionFolder())->size(), 1u);
+  files.sweeps_left = 3;
+  paimon::WriterSession never(files, random, paths);
+  EXPECT_CODE(ErrorCode::kStorage, never.Begin());
+}
+
 INSTANTIATE_TEST_SUITE_P(Tables, OrphanSweepTest, testing::Values(false, true),
                          [](const auto& info) { return info.param ? "keyed" : "append"; });
 

@@ -50,6 +50,10 @@ Status WriterSession::WriteRecord() {
     RETURN_NOT_OK(files_.SyncFolder(paths_.SessionFolder()));
     ASSIGN_OR_RAISE(const bool there, files_.Exists(paths_.SessionRecord(id)));
     if (!there && attempt < kAttemptsMax) continue;
+    if (!there) {
+      return Error(ErrorCode::kStorage,
+                   "record of a lake writer is taken away each time, table=", paths_.location());
+    }
     if (lock_ != nullptr) former_locks_.push_back(std::move(lock_));
     id_ = id;
     lock_ = std::move(locked).ValueUnsafe();
