@@ -121,16 +121,16 @@ def load_table(server, table, loads, acknowledged, failures):
 
 
 def watch(server, stop):
-    """Once a second: what the plain table shows, what its lake shows, the lag between."""
+    """Once a second: what the plain table shows, what its lake shows, and the lag in rows and seconds of one moment."""
     started = time.monotonic()
     while not stop.is_set():
         begin = time.monotonic()
         plain = int(server.sql("SELECT COUNT(*) FROM flights")[0][0])
         lake = int(server.sql("SELECT COUNT(*) FROM flights$lake")[0][0])
         row = server.overview().get("flights", {})
-        lag_s = (row.get("lag_ms") or 0) / 1000
+        lag_rows, lag_s = row.get("lag_rows") or 0, (row.get("lag_ms") or 0) / 1000
         print(f"{CLEAR_LINE}  {time.monotonic() - started:5.1f} s  flights {plain:>8}  flights$lake {lake:>8}  "
-              f"not yet in the lake {plain - lake:>8} rows, {lag_s:.1f} s")
+              f"not yet in the lake {lag_rows:>8} rows, {lag_s:.1f} s")
         stop.wait(max(0.0, 1 - (time.monotonic() - begin)))
 
 

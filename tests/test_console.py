@@ -27,7 +27,7 @@ def test_page_agrees_with_the_api_while_rows_flow(make_server, tmp_path):
 
     def look():
         while not stop.wait(0.1):
-            lags.extend((table["lag_rows"], table["log_end_offset"] - table["lake_offset"])
+            lags.extend((table["lag_rows"], table["log_end_offset"] - table["lake_offset"], table["lag_ms"])
                         for table in server.status().values() if table["lake_offset"] is not None)
 
     looker = threading.Thread(target=look)
@@ -44,5 +44,6 @@ def test_page_agrees_with_the_api_while_rows_flow(make_server, tmp_path):
         writer.join()
         looker.join()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert lags and all(shown == difference for shown, difference in lags), lags
+    assert lags and all(shown == difference for shown, difference, _ in lags), lags
+    assert all(rows > 0 or age == 0 for rows, _, age in lags), lags  # No row is old when there is none.
     assert len(wrote) > 3, "rows must have flowed while the page was looked at"

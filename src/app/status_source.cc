@@ -14,10 +14,12 @@ namespace {
 
 using gateway::TableStatus;
 
-// Sums over the buckets that are there. All three are of one moment: the lake's offsets were read
-// before the log's ends, so that none is past its end.
-void AddOffsets(const std::vector<tablet::BucketStatus>& buckets, const meta::LakeSnapshot* lake,
-                TableStatus* status) {
+// Sums over the buckets that are there, which are returned. All three are of one moment: the lake's
+// offsets were read before the log's ends, so that none is past its end.
+std::vector<tiering::BucketOffsets> AddOffsets(const std::vector<tablet::BucketStatus>& buckets,
+                                               const meta::LakeSnapshot* lake,
+                                               TableStatus* status) {
+  std::vector<tiering::BucketOffsets> offsets;
   int64_t lake_offset = 0, lag_rows = 0;
   for (const tablet::BucketStatus& bucket : buckets) {
     status->log_end_offset += bucket.high_watermark;
@@ -27,14 +29,16 @@ void AddOffsets(const std::vector<tablet::BucketStatus>& buckets, const meta::La
       if (found != lake->tiered->end()) tiered = found->second;
     }
     lake_offset += tiered;
-    lag_rows +=
-        std::max<int64_t>(0, bucket.high_watermark - std::max(tiered, bucket.log_start_offset));
+    const int64_t from = std::max(tiered, bucket.log_start_offset);
+    lag_rows += std::max<int64_t>(0, bucket.high_watermark - from);
+    offsets.push_back({bucket.id, from, bucket.high_watermark});
   }
   if (lake != nullptr) {
     status->lake_snapshot_id = lake->snapshot_id;
     status->lake_offset = lake_offset;
   }
   if (status->lake_enabled) status->lag_rows = lag_rows;
+  return offsets;
 }
 
 void AddTiering(const tiering::TableState* tiering, TableStatus* status) {
@@ -71,8 +75,10 @@ Result<std::vector<TableStatus>> ProcessStatus::Tables() {
       status.has_primary_key = table->info.descriptor.has_primary_key();
       status.buckets = table->bucket_count();
       status.lake_enabled = table->lake_enabled();
-      AddOffsets(buckets[table_id], table->LatestLakeSnapshot(), &status);
+      const auto offsets = AddOffsets(buckets[table_id], table->LatestLakeSnapshot(), &status);
       const auto found = tierings.find(table_id);
+      // The age of the oldest row is of the same moment as the count of rows.
+      if (found != tierings.end()) found->second.BringUpTo(offsets, loop_.clock().Monotonic());
       AddTiering(found == tierings.end() ? nullptr : &found->second, &status);
       out.push_back(std::move(status));
     }

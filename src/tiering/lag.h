@@ -19,7 +19,8 @@ class LagMeter {
 
   /// One entry per bucket. A record's commit time is read from the log once for each offset that
   /// the lake reaches. A record is at least as old as the time since it was first seen here, which
-  /// counts after the wall clock was set back behind its commit time.
+  /// counts after the wall clock was set back behind its commit time. The log's ends of the last
+  /// measurements come along, fewer of the older ones.
   Result<std::vector<BucketLag>> Measure(const types::TableInfo& table);
   /// Forget a table that is gone.
   void Forget(int64_t table_id);
@@ -30,11 +31,15 @@ class LagMeter {
     int64_t commit_ms;                 // -1: not known yet.
     std::chrono::nanoseconds seen_at;  // Monotonic.
   };
+  static constexpr size_t kLogEndsMax = 32;  // Per bucket.
   Status SetAge(const types::TablePath& path, BucketLag* lag);
+  void NoteLogEnd(const types::BucketId& bucket, LogEndSeen end);
+  void ForgetBuckets(int64_t table_id, const std::vector<BucketLag>& but);
 
   ClusterLink& link_;
   io::Clock& clock_;
   std::map<types::BucketId, Oldest> oldest_;
+  std::map<types::BucketId, std::vector<LogEndSeen>> log_ends_;
 };
 
 }  // namespace sluice::tiering

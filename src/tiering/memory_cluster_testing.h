@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/testing.h"
 #include "io/file.h"
 #include "lake/lake_catalog.h"

@@ -28,14 +28,8 @@ class StateBoard {
   std::vector<TableState> Tables() const;
 
  private:
-  struct Entry {
-    TableState shown;
-    bool tiering = false;
-  };
-  static State StateOf(const Entry& entry);
-
-  mutable std::mutex mutex_;  // Guards entries_.
-  std::map<int64_t, Entry> entries_;
+  mutable std::mutex mutex_;  // Guards tables_, whose sums and states are told when they are shown.
+  std::map<int64_t, TableState> tables_;
 };
 
 }  // namespace sluice::tiering

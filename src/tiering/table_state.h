@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,12 @@ enum class State : uint8_t {
 };
 std::string_view NameOf(State state);  ///< "SCHEDULED", …
 
+/// What a measurement found to be the end of a log: rows from it on came later.
+struct LogEndSeen {
+  int64_t offset = 0;
+  std::chrono::nanoseconds at{0};  ///< Monotonic.
+};
+
 /// How far the lake is behind one bucket's log.
 struct BucketLag {
   types::BucketId bucket;
@@ -29,6 +36,15 @@ struct BucketLag {
   int64_t oldest_ms =
       -1;              ///< Commit time of the record at lake_offset, -1 = none or not known yet.
   int64_t lag_ms = 0;  ///< now - oldest_ms; 0 when nothing is untiered.
+  std::chrono::nanoseconds measured_at{0};  ///< Monotonic.
+  std::vector<LogEndSeen> log_ends;         ///< Of this measurement and earlier ones, ascending.
+};
+
+/// Where one bucket stands at some moment.
+struct BucketOffsets {
+  types::BucketId bucket;
+  int64_t lake_offset = 0;
+  int64_t log_end_offset = 0;
 };
 
 /// The last finished round.
@@ -45,6 +61,7 @@ struct TableState {
   int64_t table_id = -1;
   types::TablePath path;
   State state = State::kScheduled;
+  bool tiering = false;      ///< A round is under way.
   std::string reason;        ///< Why the last round failed, empty when it did not.
   int64_t freshness_ms = 0;  ///< `table.datalake.freshness`.
   int64_t lag_rows = 0;      ///< Sum over buckets.
@@ -56,6 +73,14 @@ struct TableState {
   int64_t compactions = 0;
   std::optional<RoundSummary> last_round;
   std::vector<BucketLag> buckets;
+
+  /// Sum up the buckets, and tell state and lateness from it.
+  void Judge();
+  /// Bring the buckets from their measurement on to the moment `now` (monotonic), at which they
+  /// stand so; then Judge. Rows and ages are of that moment then. Where the lake has gone on since
+  /// the measurement, the age of the oldest row that it lacks is taken from the measurements before
+  /// and after it came: too large by at most the time between two.
+  void BringUpTo(const std::vector<BucketOffsets>& offsets, std::chrono::nanoseconds now);
 };
 
 }  // namespace sluice::tiering
