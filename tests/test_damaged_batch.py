@@ -1,4 +1,5 @@
 """A batch that no reader can decode: what shows at once is refused, the rest is an error that says where it is."""
+import re
 import struct
 import time
 
@@ -94,6 +95,20 @@ def test_a_batch_that_cannot_be_decoded_holds_its_table_alone(make_server):
     assert 'sluice_tiering_failed{database="fluss",table="good"} 0' in metrics
     assert 'sluice_tiering_late{database="fluss",table="bad"} 1' in metrics
     assert 'sluice_tiering_late{database="fluss",table="good"} 0' in metrics
+    assert re.search(r'sluice_tiering_state\{database="fluss",state="(FAILED|TIERING)",table="bad"\} 1', metrics)
+    assert 'sluice_tiering_state{database="fluss",state="TIERED",table="good"} 1' in metrics
+    assert re.search(r'sluice_tiering_failed_seconds\{database="fluss",table="bad"\} [0-9.]+\n', metrics)
+    # Since when it fails stays while it is tried again, and again.
+    since = server.status()["fluss.bad"]["failed_since_ms"]
+    tries = []
+    while not tries or tries[-1] - tries[0] < 150:  # The waits between two tries are longer.
+        assert time.monotonic() < deadline, tries
+        row = server.status()["fluss.bad"]
+        assert row["failed_since_ms"] == since <= time.time() * 1000
+        if row["next_try_ms"] is not None:
+            tries.append(row["next_try_ms"])
+        time.sleep(0.1)
+    assert server.status()["fluss.good"]["failed_since_ms"] is None
     # Readers that start behind it get the rest.
     assert [base for base, _, _, _ in client.scan_log(bad, 0, workload.LOG_SCHEMA, 800)] == [800]
     client.close()

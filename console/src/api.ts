@@ -16,6 +16,9 @@ export interface TableRow {
   late: boolean;
   state: string;
   reason: string;
+  /** Of a failed table: when the first of its failed rounds in a row was, and when it is tried again. */
+  failed_since_ms: number | null;
+  next_try_ms: number | null;
 }
 
 export interface Overview {

@@ -9,6 +9,9 @@
 #include "io/loop.h"
 #include "io/random.h"
 
+namespace sluice::coordinator {
+class Coordinator;
+}
 namespace sluice::meta {
 class Catalog;
 }
@@ -34,6 +37,7 @@ class HttpPart {
   struct Options {
     const Config& config;
     const meta::Catalog& catalog;
+    coordinator::Coordinator& coordinator;
     tablet::TabletService& tablet;
     const tiering::TieringService* tiering;  ///< Null when no table may be tiered.
     sql::Engine& engine;
@@ -41,7 +45,7 @@ class HttpPart {
     const DiskWatch& disks;
     std::function<void(std::vector<MetricSample>*)>
         process_samples;  ///< Metrics of the process itself.
-    io::Loop& loop;       ///< Where the replicas are asked.
+    io::Loop& loop;       ///< Where replicas and coordinator are asked.
     io::Clock& clock;
     io::Random& random;
   };

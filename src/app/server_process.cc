@@ -300,6 +300,7 @@ Status ServerProcess::Parts::StartHttp() {
   http = std::make_unique<HttpPart>(HttpPart::Options{
       .config = config,
       .catalog = *catalog,
+      .coordinator = *coordinator,
       .tablet = *tablet,
       .tiering = tiering.get(),
       .engine = *engine,

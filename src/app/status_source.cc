@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/log.h"
+#include "coordinator/coordinator.h"
 #include "io/task.h"
 #include "meta/catalog.h"
 #include "tablet/tablet_service.h"
@@ -47,6 +48,7 @@ void AddTiering(const tiering::TableState* tiering, TableStatus* status) {
   if (tiering == nullptr) return;
   status->state = std::string(tiering::NameOf(tiering->state));
   status->reason = tiering->reason;
+  if (!tiering->reason.empty()) status->failed_since_ms = tiering->failed_since_ms;
   status->lag_ms = tiering->lag_ms;
   status->freshness_ms = tiering->freshness_ms;
   status->late = tiering->late;
@@ -65,6 +67,7 @@ Result<std::vector<TableStatus>> ProcessStatus::Tables() {
     buckets[bucket.id.table_id].push_back(std::move(bucket));
   const meta::CatalogStatePtr after = catalog_.state();  // What was dropped meanwhile is not shown.
   std::vector<TableStatus> out;
+  std::vector<int64_t> table_ids;  // Of `out`.
   for (const auto& [database, entry] : state->databases) {
     for (const auto& [name, table] : entry->tables) {
       const int64_t table_id = table->info.table_id;
@@ -81,9 +84,24 @@ Result<std::vector<TableStatus>> ProcessStatus::Tables() {
       if (found != tierings.end()) found->second.BringUpTo(offsets, loop_.clock().Monotonic());
       AddTiering(found == tierings.end() ? nullptr : &found->second, &status);
       out.push_back(std::move(status));
+      table_ids.push_back(table_id);
     }
   }
+  std::map<int64_t, TableStatus*> failed;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].failed_since_ms.has_value()) failed[table_ids[i]] = &out[i];
+  }
+  if (!failed.empty()) AddNextTries(std::move(failed));
   return out;
+}
+
+void ProcessStatus::AddNextTries(std::map<int64_t, TableStatus*> failed) {
+  const auto tries = io::SyncWait(loop_, coordinator_.NextTries(loop_));
+  const int64_t now_ms = loop_.clock().NowMs();
+  for (const auto& [table_id, wait] : tries) {
+    const auto found = failed.find(table_id);
+    if (found != failed.end()) found->second->next_try_ms = now_ms + wait.count();
+  }
 }
 
 void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
@@ -92,6 +110,7 @@ void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
     LogWarn("metrics of tables are not to be had: {}", tables.status().ToString());
     return;
   }
+  const int64_t now_ms = loop_.clock().NowMs();
   for (const TableStatus& table : *tables) {
     const std::map<std::string, std::string> labels = {{"database", table.database},
                                                        {"table", table.table}};
@@ -117,6 +136,21 @@ void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
           table.state == "FAILED" ? 1 : 0);
       add("sluice_tiering_late", "1 while the table's lag is past its freshness.",
           table.late ? 1 : 0);
+      auto with_state = labels;
+      with_state["state"] = table.state;
+      samples->push_back({"sluice_tiering_state", "1 for the state in which the table is.",
+                          MetricSample::Kind::kGauge, std::move(with_state), 1});
+    }
+    const auto seconds_from = [now_ms](int64_t from_ms) {
+      return static_cast<double>(now_ms - from_ms) / 1000;
+    };
+    if (table.failed_since_ms) {
+      add("sluice_tiering_failed_seconds", "Time since the table's rounds have failed.",
+          seconds_from(*table.failed_since_ms));
+    }
+    if (table.next_try_ms) {
+      add("sluice_tiering_next_try_seconds", "Time until the failed table is tried again.",
+          std::max(0.0, -seconds_from(*table.next_try_ms)));
     }
   }
 }

@@ -187,6 +187,11 @@ io::Task<Result<int64_t>> Coordinator::NewColumnIds(io::Loop& loop, int64_t tabl
   });
 }
 
+io::Task<std::map<int64_t, std::chrono::milliseconds>> Coordinator::NextTries(io::Loop& loop) {
+  return OnCoordinator<std::map<int64_t, std::chrono::milliseconds>>(
+      core_, loop, [](CoordinatorCore& core) { return core.desk->NextTries(); });
+}
+
 io::Task<Status> Coordinator::CreateView(io::Loop& loop, meta::ViewInfo view, bool replace) {
   return OnCoordinator<Status>(core_, loop,
                                [view = std::move(view), replace](CoordinatorCore& core) -> Status {

@@ -1,4 +1,6 @@
 #pragma once
+#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +62,9 @@ class Coordinator : public io::Service {
   io::Task<Result<int64_t>> NewWriterId(io::Loop& loop);
   /// As Catalog::NextColumnIds.
   io::Task<Result<int64_t>> NewColumnIds(io::Loop& loop, int64_t table_id, int64_t count);
+
+  /// The tables whose last tiering round failed, and in how long each is queued again.
+  io::Task<std::map<int64_t, std::chrono::milliseconds>> NextTries(io::Loop& loop);
 
   // Views of the SQL side, which have no call in the protocol.
   io::Task<Status> CreateView(io::Loop& loop, meta::ViewInfo view, bool replace);

@@ -38,6 +38,7 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
 
   /// The tiering epoch of the round under way, if any.
   std::optional<int64_t> RoundOf(int64_t table_id) const { return queue_.RoundOf(table_id); }
+  std::map<int64_t, TieringQueue::Time> NextTries() const { return queue_.NextTries(Now()); }
 
  private:
   TieringQueue::Time Now() const;

@@ -178,4 +178,12 @@ std::optional<int64_t> TieringQueue::RoundOf(int64_t table_id) const {
   return found->second.tiering_epoch;
 }
 
+std::map<int64_t, Time> TieringQueue::NextTries(Time now) const {
+  std::map<int64_t, Time> tries;
+  for (const auto& [table_id, table] : tables_) {
+    if (table.state == State::kFailed) tries[table_id] = std::max(table.due - now, Time(0));
+  }
+  return tries;
+}
+
 }  // namespace sluice::coordinator

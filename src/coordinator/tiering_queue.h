@@ -67,6 +67,8 @@ class TieringQueue {
 
   /// The tiering epoch of a table that is Tiering, else nullopt.
   std::optional<int64_t> RoundOf(int64_t table_id) const;
+  /// The tables that are Failed, and in how long each is queued again.
+  std::map<int64_t, Time> NextTries(Time now) const;
 
  private:
   struct Table {

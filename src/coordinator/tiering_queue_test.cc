@@ -166,6 +166,18 @@ TEST(TieringQueueTest, AFailingTableWaitsLongerEachTimeAndHoldsUpNobody) {
   EXPECT_GE(good, 120s / kFreshness);
 }
 
+TEST(TieringQueueTest, SaysWhenAFailedTableIsTriedAgain) {
+  TieringQueue queue = TieringSeven();
+  EXPECT_TRUE(queue.NextTries(1s).empty());
+  ASSERT_OK(queue.Fail(7, 1, 1s));
+  using Tries = std::map<int64_t, TieringQueue::Time>;
+  EXPECT_EQ(queue.NextTries(1s), (Tries{{7, TieringQueue::kRetryFirst}}));
+  EXPECT_EQ(queue.NextTries(1100ms), (Tries{{7, TieringQueue::kRetryFirst - 100ms}}));
+  EXPECT_EQ(queue.NextTries(10s), (Tries{{7, 0ms}}));
+  queue.Advance(10s);
+  EXPECT_TRUE(queue.NextTries(10s).empty());  // It waits for a service now.
+}
+
 TEST(TieringQueueTest, ARemovedTableIsForgottenInEveryState) {
   TieringQueue queue = TieringSeven();
   queue.Remove(7);

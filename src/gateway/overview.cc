@@ -25,7 +25,9 @@ nlohmann::json ToJson(const TableStatus& table, double rows_per_second) {
           {"freshness_ms", OrNull(table.freshness_ms)},
           {"late", table.late},
           {"state", table.state},
-          {"reason", table.reason}};
+          {"reason", table.reason},
+          {"failed_since_ms", OrNull(table.failed_since_ms)},
+          {"next_try_ms", OrNull(table.next_try_ms)}};
 }
 
 }  // namespace

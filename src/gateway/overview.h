@@ -29,6 +29,8 @@ struct TableStatus {
   bool late = false;   ///< The lag is past the freshness, as the tiering service judges it.
   std::string state;   ///< SCHEDULED, PENDING, TIERING, TIERED or FAILED; empty without a lake.
   std::string reason;  ///< Why the last round failed, empty when it did not.
+  std::optional<int64_t> failed_since_ms;  ///< Set when it did: when the first in a row did so.
+  std::optional<int64_t> next_try_ms;      ///< When a failed table is queued again, if it waits.
 };
 
 /// Where the figures come from.
@@ -42,7 +44,8 @@ class StatusSource {
 /// Answers of GET /api/v1/tables: the source's figures, rows/s measured between answers, and a
 /// revision that counts.
 ///
-/// Answers within `kReuseMs` are the same, so that many open pages cost what one does. Threads: any.
+/// Answers within `kReuseMs` are the same, so that many open pages cost what one does. Threads:
+/// any.
 class Overview {
  public:
   static constexpr int64_t kReuseMs = 200;

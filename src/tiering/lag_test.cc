@@ -84,8 +84,14 @@ TEST_F(LagTest, StateAndLatenessAreOfTheSameMoment) {
   board_.RoundFinished(table_.table_id, {.snapshot_id = 1});
   EXPECT_EQ(At(1, 1).state, State::kTiered);
   EXPECT_FALSE(At(1, 1).late);
-  board_.RoundFailed(table_.table_id, Error(ErrorCode::kStorage, "disk is full"));
+  const int64_t failed_ms = clock().NowMs();
+  for (int i = 0; i < 2; ++i) {
+    board_.RoundFailed(table_.table_id, Error(ErrorCode::kStorage, "disk is full"),
+                       clock().NowMs());
+    clock().Advance(seconds(1));
+  }
   EXPECT_EQ(At(0, 1).state, State::kFailed);
+  EXPECT_EQ(At(0, 1).failed_since_ms, failed_ms);
 }
 
 // However long the lake stands still, what is kept per bucket is bounded, and an age told from it

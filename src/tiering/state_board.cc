@@ -22,10 +22,11 @@ void StateBoard::RoundFinished(int64_t table_id, const RoundSummary& summary) {
   table.last_round = summary;
 }
 
-void StateBoard::RoundFailed(int64_t table_id, const Status& reason) {
+void StateBoard::RoundFailed(int64_t table_id, const Status& reason, int64_t now_ms) {
   const std::lock_guard lock(mutex_);
   TableState& table = tables_[table_id];
   table.tiering = false;
+  if (table.reason.empty()) table.failed_since_ms = now_ms;
   table.reason = reason.message();
   ++table.failures;
 }

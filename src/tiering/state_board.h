@@ -16,7 +16,7 @@ class StateBoard {
  public:
   void RoundStarted(int64_t table_id, const types::TablePath& path);
   void RoundFinished(int64_t table_id, const RoundSummary& summary);
-  void RoundFailed(int64_t table_id, const Status& reason);
+  void RoundFailed(int64_t table_id, const Status& reason, int64_t now_ms);
   void Compacted(int64_t table_id);
   /// A measurement; adds the table when it is new.
   void Measured(int64_t table_id, const types::TablePath& path, int64_t freshness_ms,

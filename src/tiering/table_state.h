@@ -61,12 +61,13 @@ struct TableState {
   int64_t table_id = -1;
   types::TablePath path;
   State state = State::kScheduled;
-  bool tiering = false;      ///< A round is under way.
-  std::string reason;        ///< Why the last round failed, empty when it did not.
-  int64_t freshness_ms = 0;  ///< `table.datalake.freshness`.
-  int64_t lag_rows = 0;      ///< Sum over buckets.
-  int64_t lag_ms = 0;        ///< Largest of the buckets.
-  bool late = false;         ///< Past freshness + 2 s.
+  bool tiering = false;         ///< A round is under way.
+  std::string reason;           ///< Why the last round failed, empty when it did not.
+  int64_t failed_since_ms = 0;  ///< Wall clock of the first of the rounds in a row that failed.
+  int64_t freshness_ms = 0;     ///< `table.datalake.freshness`.
+  int64_t lag_rows = 0;         ///< Sum over buckets.
+  int64_t lag_ms = 0;           ///< Largest of the buckets.
+  bool late = false;            ///< Past freshness + 2 s.
   int64_t rounds = 0;
   int64_t failures = 0;  ///< Since the service started.
   int64_t records_tiered = 0;

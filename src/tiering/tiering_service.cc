@@ -169,7 +169,7 @@ void TieringService::Engine::StartRound(client::TieringRound handout) {
   board_.RoundStarted(handout.table_id, handout.path);
   const std::lock_guard lock(mutex_);
   if (rounds_ != nullptr && rounds_->TryPost([this, handout] { RunRound(handout); })) return;
-  board_.RoundFailed(handout.table_id, Status::Invalid("service is stopping"));
+  board_.RoundFailed(handout.table_id, Status::Invalid("service is stopping"), clock_.NowMs());
   book_.Failed(handout.table_id);
 }
 
@@ -193,7 +193,7 @@ void TieringService::Engine::RunRound(const client::TieringRound& handout) {
     if (!stopping_)
       LogWarn("tiering round failed table={} error={}", handout.path.ToString(),
               result.status().ToString());
-    board_.RoundFailed(handout.table_id, result.status());
+    board_.RoundFailed(handout.table_id, result.status(), clock_.NowMs());
     book_.Failed(handout.table_id);
   }
   Wake();
