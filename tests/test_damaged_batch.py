@@ -109,6 +109,12 @@ def test_a_batch_that_cannot_be_decoded_holds_its_table_alone(make_server):
             tries.append(row["next_try_ms"])
         time.sleep(0.1)
     assert server.status()["fluss.good"]["failed_since_ms"] is None
+    # The same by SQL, bucket by bucket.
+    columns = "partition_name, bucket, log_end_offset, lake_offset + lag_rows, lag_rows >= 800, lag_ms > 0, failed_since IS NULL"
+    assert server.sql(f"SELECT {columns} FROM bad$lake$tiering") == [[None, 0, 1200, 1200, True, True, False]]
+    assert place in server.sql("SELECT reason FROM bad$lake$tiering")[0][0]
+    assert server.sql("SELECT lake_offset, lag_rows, lag_ms, state, reason, failed_since, next_try "
+                      "FROM good$lake$tiering") == [[1200, 0, 0, "TIERED", None, None, None]]
     # Readers that start behind it get the rest.
     assert [base for base, _, _, _ in client.scan_log(bad, 0, workload.LOG_SCHEMA, 800)] == [800]
     client.close()

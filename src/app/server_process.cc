@@ -8,6 +8,7 @@
 #include "app/memory_return.h"
 #include "app/process_samples.h"
 #include "app/settings.h"
+#include "app/status_source.h"
 #include "base/log.h"
 #include "client/cluster.h"
 #include "coordinator/coordinator.h"
@@ -291,6 +292,11 @@ Status ServerProcess::Parts::StartHttp() {
   tables_options.cluster = local_cluster;
   tables_options.lake = lake.get();
   tables_options.views = views.get();
+  tables_options.lake_state = [status = std::make_shared<ProcessStatus>(
+                                   *catalog, *coordinator, *tablet, tiering.get(),
+                                   local_thread->at(0))](const types::TablePath& path) {
+    return status->LakeStateOf(path);
+  };
   tables_options.memory = std::make_shared<sql::RowMemory>(memory.sql_bytes / 4);
   for (size_t i = 0; i < local_thread->size(); ++i)
     tables_options.loops.push_back(&local_thread->at(i));

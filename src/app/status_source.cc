@@ -42,10 +42,10 @@ std::vector<tiering::BucketOffsets> AddOffsets(const std::vector<tablet::BucketS
   return offsets;
 }
 
-void AddTiering(const tiering::TableState* tiering, TableStatus* status) {
+void AddTiering(const std::optional<tiering::TableState>& tiering, TableStatus* status) {
   if (!status->lake_enabled) return;
   status->state = "SCHEDULED";
-  if (tiering == nullptr) return;
+  if (!tiering.has_value()) return;
   status->state = std::string(tiering::NameOf(tiering->state));
   status->reason = tiering->reason;
   if (!tiering->reason.empty()) status->failed_since_ms = tiering->failed_since_ms;
@@ -56,7 +56,7 @@ void AddTiering(const tiering::TableState* tiering, TableStatus* status) {
 
 }  // namespace
 
-Result<std::vector<TableStatus>> ProcessStatus::Tables() {
+std::vector<ProcessStatus::Table> ProcessStatus::Gather() {
   std::map<int64_t, tiering::TableState> tierings;
   if (tiering_ != nullptr) {
     for (auto& state : tiering_->Tables()) tierings[state.table_id] = std::move(state);
@@ -66,42 +66,72 @@ Result<std::vector<TableStatus>> ProcessStatus::Tables() {
   for (auto& bucket : io::SyncWait(loop_, tablet_.Buckets(loop_)))
     buckets[bucket.id.table_id].push_back(std::move(bucket));
   const meta::CatalogStatePtr after = catalog_.state();  // What was dropped meanwhile is not shown.
-  std::vector<TableStatus> out;
-  std::vector<int64_t> table_ids;  // Of `out`.
+  std::vector<Table> out;
   for (const auto& [database, entry] : state->databases) {
     for (const auto& [name, table] : entry->tables) {
       const int64_t table_id = table->info.table_id;
       if (after->FindTable(table_id) == nullptr) continue;
-      TableStatus status;
+      Table shown{.table_id = table_id};
+      TableStatus& status = shown.status;
       status.database = database;
       status.table = name;
       status.has_primary_key = table->info.descriptor.has_primary_key();
       status.buckets = table->bucket_count();
       status.lake_enabled = table->lake_enabled();
       const auto offsets = AddOffsets(buckets[table_id], table->LatestLakeSnapshot(), &status);
-      const auto found = tierings.find(table_id);
-      // The age of the oldest row is of the same moment as the count of rows.
-      if (found != tierings.end()) found->second.BringUpTo(offsets, loop_.clock().Monotonic());
-      AddTiering(found == tierings.end() ? nullptr : &found->second, &status);
-      out.push_back(std::move(status));
-      table_ids.push_back(table_id);
+      if (const auto found = tierings.find(table_id); found != tierings.end()) {
+        shown.tiering = std::move(found->second);
+        // The age of the oldest row is of the same moment as the count of rows.
+        shown.tiering->BringUpTo(offsets, loop_.clock().Monotonic());
+      }
+      AddTiering(shown.tiering, &status);
+      out.push_back(std::move(shown));
     }
   }
-  std::map<int64_t, TableStatus*> failed;
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i].failed_since_ms.has_value()) failed[table_ids[i]] = &out[i];
-  }
-  if (!failed.empty()) AddNextTries(std::move(failed));
+  AddNextTries(&out);
   return out;
 }
 
-void ProcessStatus::AddNextTries(std::map<int64_t, TableStatus*> failed) {
+void ProcessStatus::AddNextTries(std::vector<Table>* tables) {
+  const auto fails = [](const Table& table) { return table.status.failed_since_ms.has_value(); };
+  if (std::ranges::none_of(*tables, fails)) return;
   const auto tries = io::SyncWait(loop_, coordinator_.NextTries(loop_));
   const int64_t now_ms = loop_.clock().NowMs();
-  for (const auto& [table_id, wait] : tries) {
-    const auto found = failed.find(table_id);
-    if (found != failed.end()) found->second->next_try_ms = now_ms + wait.count();
+  for (Table& table : *tables) {
+    const auto found = tries.find(table.table_id);
+    if (fails(table) && found != tries.end())
+      table.status.next_try_ms = now_ms + found->second.count();
   }
+}
+
+Result<std::vector<TableStatus>> ProcessStatus::Tables() {
+  std::vector<TableStatus> tables;
+  for (Table& table : Gather()) tables.push_back(std::move(table.status));
+  return tables;
+}
+
+Result<sql::LakeState> ProcessStatus::LakeStateOf(const types::TablePath& path) {
+  for (const Table& table : Gather()) {
+    const TableStatus& status = table.status;
+    if (status.database != path.database || status.table != path.table) continue;
+    if (!status.lake_enabled)
+      return Error(ErrorCode::kInvalidTable, "table is not tiered table=", path);
+    sql::LakeState state{.state = status.state,
+                         .reason = status.reason,
+                         .failed_since_ms = status.failed_since_ms,
+                         .next_try_ms = status.next_try_ms};
+    if (!table.tiering.has_value()) return state;
+    for (const tiering::BucketLag& lag : table.tiering->buckets) {
+      state.buckets.push_back({.partition = lag.partition,
+                               .bucket = lag.bucket.bucket,
+                               .lake_offset = lag.lake_offset,
+                               .log_end_offset = lag.log_end_offset,
+                               .lag_rows = lag.lag_rows,
+                               .lag_ms = lag.lag_ms});
+    }
+    return state;
+  }
+  return Error(ErrorCode::kTableNotExist, "table does not exist table=", path);
 }
 
 void ProcessStatus::Collect(std::vector<MetricSample>* samples) {

@@ -2,11 +2,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/metrics.h"
 #include "gateway/overview.h"
 #include "io/loop.h"
+#include "sql/lake_state.h"
+#include "tiering/table_state.h"
 
 namespace sluice::coordinator {
 class Coordinator;
@@ -41,12 +44,20 @@ class ProcessStatus : public gateway::StatusSource {
         loop_(loop) {}
 
   Result<std::vector<gateway::TableStatus>> Tables() override;
+  /// Of one table, as SQL shows it. Errors: kTableNotExist; kInvalidTable when it is not tiered.
+  Result<sql::LakeState> LakeStateOf(const types::TablePath& path);
   /// Samples per table: log end, lake offset, lag; labels `database` and `table`.
   void Collect(std::vector<MetricSample>* samples);
 
  private:
+  struct Table {
+    int64_t table_id = -1;
+    gateway::TableStatus status;
+    std::optional<tiering::TableState> tiering;
+  };
+  std::vector<Table> Gather();
   // When the failed ones among the tables are tried again.
-  void AddNextTries(std::map<int64_t, gateway::TableStatus*> failed);
+  void AddNextTries(std::vector<Table>* tables);
 
   const meta::Catalog& catalog_;
   coordinator::Coordinator& coordinator_;

@@ -32,9 +32,9 @@ Status ApplyOptions(const ast::Relation& relation, TableRef* ref) {
     }
     if (relation.as_of != nullptr || ref->as_of_ms || ref->as_of_snapshot)
       return InvalidAt(option.at, "a table is read at one point only, key=", option.key);
-    if (ref->part == TablePart::kLakeSnapshots)
+    if (ref->part == TablePart::kLakeSnapshots || ref->part == TablePart::kLakeTiering)
       return InvalidAt(option.at,
-                       "option does not apply to the snapshots of a table, key=", option.key);
+                       "option does not apply to this part of a table, key=", option.key);
     int64_t value = 0;
     const char* last = option.value.data() + option.value.size();
     const auto [end, error] = std::from_chars(option.value.data(), last, value);
@@ -61,9 +61,11 @@ Result<ResolvedName> Binder::Impl::Resolve(const std::vector<ast::Name>& parts, 
       name.ref.part = TablePart::kLake;
     } else if (suffix == "$lake$snapshots") {
       name.ref.part = TablePart::kLakeSnapshots;
+    } else if (suffix == "$lake$tiering") {
+      name.ref.part = TablePart::kLakeTiering;
     } else {
       return ErrorAt(ErrorCode::kTableNotExist, at, "no such part of a table, name=", table,
-                     " known=$lake, $lake$snapshots");
+                     " known=$lake, $lake$snapshots, $lake$tiering");
     }
     table.resize(dollar);
   }
@@ -212,8 +214,8 @@ Result<BoundRelation> Binder::Impl::View(const ViewInfo& view, const ast::Relati
 Status Binder::Impl::TimeTravel(const ast::Relation& relation, TableRef* ref) {
   RETURN_NOT_OK(ApplyOptions(relation, ref));
   if (relation.as_of == nullptr) return Status::OK();
-  if (ref->part == TablePart::kLakeSnapshots)
-    return InvalidAt(relation.at, "AS OF does not apply to the snapshots of a table");
+  if (ref->part == TablePart::kLakeSnapshots || ref->part == TablePart::kLakeTiering)
+    return InvalidAt(relation.at, "AS OF does not apply to this part of a table");
   ref->part = TablePart::kLake;  // Only the lake keeps its past.
   Frame frame;
   Scope scope{.frame = &frame};

@@ -186,6 +186,10 @@ Result<std::vector<SourceColumn>> FlussTableCatalog::Columns(const TableRef& ref
     ASSIGN_OR_RAISE(const types::TableInfo table, GetTable(ref.path));
     return ColumnsOfSchema(table.descriptor.schema);
   }
+  if (ref.part == TablePart::kLakeTiering) {
+    RETURN_NOT_OK(GetTable(ref.path));
+    return LakeStateColumns();
+  }
   ASSIGN_OR_RAISE(const auto table, OpenLake(ref.path));
   if (ref.part == TablePart::kLake) return LakeColumns(ref, *table);
   ASSIGN_OR_RAISE(const std::vector<types::Column> columns, lake::SystemTableColumns("snapshots"));
@@ -237,6 +241,15 @@ Status FlussTableCatalog::CheckNewest(const types::TablePath& path, lake::LakeTa
 Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref,
                                                            const std::vector<SourceColumn>& bound,
                                                            int scans) {
+  if (ref.part == TablePart::kLakeTiering) {
+    if (!options_.lake_state) {
+      return Error(ErrorCode::kLakeStorageNotConfigured,
+                   "state of tiering is known in the server alone, table=", ref.path);
+    }
+    ASSIGN_OR_RAISE(const LakeState state, options_.lake_state(ref.path));
+    ASSIGN_OR_RAISE(auto rows, LakeStateRows(state));
+    return MakeBatchView(bound, std::move(rows));
+  }
   if (ref.part == TablePart::kLakeSnapshots) {
     ASSIGN_OR_RAISE(const auto table, OpenLake(ref.path));
     ASSIGN_OR_RAISE(auto rows, table->SystemTable("snapshots"));

@@ -8,6 +8,7 @@
 #include "client/cluster.h"
 #include "io/loop.h"
 #include "lake/lake_catalog.h"
+#include "sql/lake_state.h"
 #include "sql/row_memory.h"
 #include "sql/table_source.h"
 #include "sql/unpinned_tables.h"
@@ -23,6 +24,7 @@ struct FlussCatalogOptions {
   /// Why `lake` is null though the cluster has one. Tables that are in it are then not read at all.
   Status lake_status;
   ViewStore* views = nullptr;
+  LakeStateSource lake_state;  ///< Null where tables are not tiered.
   // Shared by the catalogs of all sessions.
   /// For rows outside of the engine.
   std::shared_ptr<RowMemory> memory = std::make_shared<RowMemory>(int64_t{512} << 20);

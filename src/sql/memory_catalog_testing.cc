@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sql/lake_state.h"
 #include "sql/memory_view_testing_internal.h"
 
 namespace sluice::sql {
@@ -323,6 +324,7 @@ Result<std::vector<SourceColumn>> MemoryCatalog::Columns(const TableRef& ref) {
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RAISE(const auto table, Find(ref.path));
   if (ref.part == TablePart::kLakeSnapshots) return SnapshotColumns();
+  if (ref.part == TablePart::kLakeTiering) return LakeStateColumns();
   std::vector<SourceColumn> columns;
   for (const types::Column& column : table->info.descriptor.schema.columns)
     columns.push_back({column.name, column.type});
@@ -345,6 +347,7 @@ Result<std::shared_ptr<TableView>> MemoryCatalog::View(const TableRef& ref,
     }
     return MakeMemoryView(std::move(columns), std::move(rows));
   }
+  if (ref.part == TablePart::kLakeTiering) return MakeMemoryView(std::move(columns), {});
   if (!ref.as_of_ms && !ref.as_of_snapshot) return MakeMemoryView(std::move(columns), table->rows);
   const MemorySnapshot* chosen = nullptr;
   for (const MemorySnapshot& snapshot : table->snapshots) {

@@ -6,6 +6,7 @@ std::string TableRef::ToString() const {
   std::string text = path.ToString();
   if (part != TablePart::kUnion) text += "$lake";
   if (part == TablePart::kLakeSnapshots) text += "$snapshots";
+  if (part == TablePart::kLakeTiering) text += "$tiering";
   return text;
 }
 

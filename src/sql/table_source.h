@@ -20,6 +20,7 @@ enum class TablePart : uint8_t {
   kUnion,          ///< `t`: the lake and what is not yet there.
   kLake,           ///< `t$lake`: the lake alone.
   kLakeSnapshots,  ///< `t$lake$snapshots`: the lake table's snapshots.
+  kLakeTiering,    ///< `t$lake$tiering`: how far the lake is, bucket by bucket.
 };
 
 /// A table as a FROM clause names it.
