@@ -164,7 +164,7 @@ Status TieringWorkload::AppendToLog(Machine& machine) {
 
 Status TieringWorkload::Round(Machine& machine) {
   const std::atomic<bool> stopping = false;
-  tiering::RowBudget rows(64 << 20);
+  MemoryBudget rows(64 << 20);
   const tiering::RoundOptions options{.link = &cluster_,
                                       .lake = lake_.get(),
                                       .clock = &machine.clock,

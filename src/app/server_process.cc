@@ -297,7 +297,7 @@ Status ServerProcess::Parts::StartHttp() {
                                    local_thread->at(0))](const types::TablePath& path) {
     return status->LakeStateOf(path);
   };
-  tables_options.memory = std::make_shared<sql::RowMemory>(memory.sql_bytes / 4);
+  tables_options.memory = std::make_shared<MemoryBudget>(memory.sql_bytes / 4);
   for (size_t i = 0; i < local_thread->size(); ++i)
     tables_options.loops.push_back(&local_thread->at(i));
   const auto make_tables = [this] {

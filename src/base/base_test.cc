@@ -1,5 +1,6 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/memory_budget.h"
 #include "base/metrics.h"
 #include "base/testing.h"
 
@@ -40,6 +41,25 @@ TEST(BytesTest, BigEndianIsBigEndian) {
   AppendBe<uint16_t>(&out, 0x0102);
   EXPECT_EQ(ToHex(out), "fffffffe0102");
   EXPECT_EQ(LoadBe<int32_t>(out.data()), -2);
+}
+
+TEST(MemoryBudgetTest, PartsTogetherKeepToTheLimitAndGoWithTheirHolders) {
+  MemoryBudget budget(100);
+  {
+    MemoryBudget::Part first(budget), second(budget);
+    EXPECT_TRUE(first.Hold(60));
+    EXPECT_TRUE(second.Grow(40));
+    EXPECT_FALSE(second.Grow(1));
+    EXPECT_EQ(budget.used_bytes(), 101);
+    EXPECT_TRUE(first.Hold(59));
+    MemoryBudget::Part moved(std::move(first));
+    EXPECT_EQ(budget.used_bytes(), 100);
+    second = MemoryBudget::Part(budget);
+    EXPECT_EQ(budget.used_bytes(), 59);
+    second = std::move(moved);
+    EXPECT_EQ(second.bytes(), 59);
+  }
+  EXPECT_EQ(budget.used_bytes(), 0);
 }
 
 TEST(ErrorTest, CarriesItsCode) {

@@ -2,13 +2,13 @@
 
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
-#include <arrow/util/byte_size.h>
 
 #include <algorithm>
 #include <deque>
 #include <map>
 
 #include "client/rows_internal.h"
+#include "types/row_batches.h"
 #include "types/table_options.h"
 #include "wire/frame.h"
 #include "wire/proto/log.pb.h"
@@ -263,7 +263,7 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
         auto batch = Decode(encoded.front());
         status = batch.status();
         if (!batch.ok()) break;
-        decoded_bytes += arrow::util::TotalBufferSize(*batch->rows);
+        decoded_bytes += types::HeldBytes(*batch->rows);
         decoded.push_back(*std::move(batch));
         encoded.pop_front();
       }

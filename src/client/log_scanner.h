@@ -28,7 +28,7 @@ struct LogScannerOptions {
   int32_t max_bytes = 16 << 20;         ///< Of one fetch from one server,
   int32_t max_bucket_bytes = 1 << 20;   ///< and of one bucket in it.
   int32_t min_bytes = 1;
-  int64_t max_rows_bytes = 16 << 20;    ///< Decoded, of one Poll; a batch may be larger.
+  int64_t max_rows_bytes = 16 << 20;  ///< Held by the rows of one Poll; a batch may be larger.
   std::chrono::milliseconds max_wait{500};  ///< How long the server may wait for min_bytes.
   io::Pool* decode_pool =
       nullptr;  ///< Decodes rows off the loop; null = on it. Outlives the scanner's calls.
@@ -50,10 +50,10 @@ class LogScanner {
   /// Start (again) at `offset`. What was fetched of the bucket and not yet returned is dropped.
   void Subscribe(types::BucketId bucket, int64_t offset);
 
-  /// Decode and return what has arrived, up to max_rows_bytes at a time, or wait up to `timeout` for something; empty when nothing came.
-  /// Errors: kLogOffsetOutOfRange, kCorruptRecord for a batch that cannot be decoded, and other
-  /// final errors of a bucket, which stays subscribed. They name table, bucket and offset, and come
-  /// at once, after the rows in front of them.
+  /// Decode and return what has arrived, up to max_rows_bytes at a time, or wait up to `timeout`
+  /// for something; empty when nothing came. Errors: kLogOffsetOutOfRange, kCorruptRecord for a
+  /// batch that cannot be decoded, and other final errors of a bucket, which stays subscribed. They
+  /// name table, bucket and offset, and come at once, after the rows in front of them.
   io::Task<Result<std::vector<ScanBatch>>> Poll(std::chrono::milliseconds timeout);
 
   /// Next offset to be returned; moves over batches without rows too. nullopt = not subscribed.

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "client/admin.h"
 #include "client/cluster.h"
 #include "io/loop.h"
 #include "lake/lake_catalog.h"
 #include "sql/lake_state.h"
-#include "sql/row_memory.h"
 #include "sql/table_source.h"
 #include "sql/unpinned_tables.h"
 #include "sql/view_store.h"
@@ -27,7 +27,7 @@ struct FlussCatalogOptions {
   LakeStateSource lake_state;  ///< Null where tables are not tiered.
   // Shared by the catalogs of all sessions.
   /// For rows outside of the engine.
-  std::shared_ptr<RowMemory> memory = std::make_shared<RowMemory>(int64_t{512} << 20);
+  std::shared_ptr<MemoryBudget> memory = std::make_shared<MemoryBudget>(int64_t{512} << 20);
   /// How often a read had to be planned anew.
   std::shared_ptr<std::atomic<int64_t>> planned_anew = std::make_shared<std::atomic<int64_t>>(0);
   std::shared_ptr<UnpinnedTables> unpinned = std::make_shared<UnpinnedTables>();

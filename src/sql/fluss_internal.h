@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_budget.h"
 #include "client/admin.h"
 #include "client/log_scanner.h"
 #include "lake/lake_table.h"
-#include "sql/row_memory.h"
 #include "sql/table_source.h"
 #include "sql/union_read.h"
 #include "sql/unpinned_tables.h"
@@ -50,7 +50,7 @@ struct UnionRead {
   std::shared_ptr<lake::LakeTable> lake;                   // Null when no lake snapshot is read.
   std::optional<lake::LakePlan> lake_plan;
   std::shared_ptr<LakePin> pin;
-  std::shared_ptr<RowMemory> memory;
+  std::shared_ptr<MemoryBudget> memory;
   std::shared_ptr<KeptKeys> kept;  // Null: every scan finds the point of the key stores by itself.
 
   types::BucketId IdOf(const UnionBucket& bucket) const;
@@ -64,7 +64,7 @@ struct UnionPlanner {
   io::Loop& loop;
   std::shared_ptr<Interruption> interruption;
   UnpinnedTables& unpinned;
-  std::shared_ptr<RowMemory> memory;
+  std::shared_ptr<MemoryBudget> memory;
   std::shared_ptr<std::atomic<int64_t>> planned_anew;  ///< Counts.
   int scans = 1;                                       ///< Of the read, by one statement.
   std::function<Result<std::shared_ptr<lake::LakeTable>>(const types::TablePath&)> open_lake;

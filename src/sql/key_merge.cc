@@ -1,8 +1,8 @@
 #include <arrow/api.h>
 #include <arrow/compute/api_vector.h>
-#include <arrow/util/byte_size.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sql/key_merge_internal.h"
 
@@ -55,7 +55,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> RowsAt(const std::shared_ptr<arrow::
 
 }  // namespace
 
-Result<KeyTail> KeyTail::Read(LogTail& tail, const KeyOf& key_of, RowMemory& memory, To to) {
+Result<KeyTail> KeyTail::Read(LogTail& tail, const KeyOf& key_of, MemoryBudget& memory, To to) {
   KeyTail result(memory);
   while (true) {
     ASSIGN_OR_RAISE(LogTail::Rows rows, tail.Next());
@@ -66,25 +66,28 @@ Result<KeyTail> KeyTail::Read(LogTail& tail, const KeyOf& key_of, RowMemory& mem
   }
 }
 
-Status KeyTail::Add(LogTail::Rows rows, const KeyOf& key_of, To to) {
-  ASSIGN_OR_RAISE(const int64_t bytes, arrow::util::ReferencedBufferSize(*rows.rows));
-  ASSIGN_OR_RAISE(std::vector<std::string> names, key_of.Encode(*rows.rows));
-  int64_t names_bytes = 0;
+Status KeyTail::Hold() {
+  if (held.Hold(rows.held_bytes() + keys_bytes_)) return Status::OK();
+  return Error(ErrorCode::kStorageBackpressure,
+               "rows that logs have and the lake lacks take more memory than queries may hold, "
+               "bytes_max=",
+               held.bytes_max());
+}
+
+Status KeyTail::Add(LogTail::Rows added, const KeyOf& key_of, To to) {
+  ASSIGN_OR_RAISE(std::vector<std::string> names, key_of.Encode(*added.rows));
   for (const std::string& name : names) {
-    if (!keys.contains(name)) names_bytes += static_cast<int64_t>(name.size()) + kKeyBytes;
+    if (!keys.contains(name)) keys_bytes_ += static_cast<int64_t>(name.size()) + kKeyBytes;
   }
-  if (!held.Grow(bytes + names_bytes)) {
-    return Error(ErrorCode::kStorageBackpressure,
-                 "rows that logs have and the lake lacks take more memory than queries may hold, "
-                 "bytes_max=",
-                 held.bytes_max());
-  }
+  const int64_t first = rows.row_count();
+  RETURN_NOT_OK(rows.Add(std::move(added.rows)));
+  RETURN_NOT_OK(Hold());
   for (size_t i = 0; i < names.size(); ++i) {
-    const auto change = rows.changes.empty() ? wire::ChangeType::kAppendOnly : rows.changes[i];
-    const Place here{batches.size(), static_cast<int64_t>(i)};
+    const auto change = added.changes.empty() ? wire::ChangeType::kAppendOnly : added.changes[i];
+    const int64_t here = first + static_cast<int64_t>(i);
     if (to == To::kEnd) {
       if (change == wire::ChangeType::kUpdateBefore) continue;  // The new image follows.
-      keys[std::move(names[i])] = change == wire::ChangeType::kDelete ? Place{} : here;
+      keys[std::move(names[i])] = change == wire::ChangeType::kDelete ? kDeleted : here;
       continue;
     }
     if (keys.contains(names[i])) continue;  // A later change.
@@ -92,29 +95,32 @@ Status KeyTail::Add(LogTail::Rows rows, const KeyOf& key_of, To to) {
       return Error(ErrorCode::kCorruptRecord, "changelog lacks the old row of an update");
     const bool was_there =
         change == wire::ChangeType::kUpdateBefore || change == wire::ChangeType::kDelete;
-    keys.emplace(std::move(names[i]), was_there ? here : Place{});
+    keys.emplace(std::move(names[i]), was_there ? here : kDeleted);
   }
-  batches.push_back(std::move(rows.rows));
   return Status::OK();
 }
 
 void KeyTail::FindLiving() {
-  living_.resize(batches.size());
-  for (const auto& [key, place] : keys) {
-    if (place.batch != kDeleted) living_[place.batch].push_back(place.row);
+  for (const auto& [key, row] : keys) {
+    if (row != kDeleted) living_.push_back(row);
   }
-  for (std::vector<int64_t>& rows : living_) std::ranges::sort(rows);
+  std::ranges::sort(living_);
   keys = {};
+  batches_ = rows.Take();
+  giving_ = true;
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> KeyTail::Next(const std::vector<std::string>& columns) {
-  if (living_.empty()) FindLiving();
-  while (next_ < batches.size()) {
-    const auto batch = std::move(batches[next_]);
-    const std::vector<int64_t> rows = std::move(living_[next_++]);
-    if (rows.empty()) continue;
+  if (!giving_) FindLiving();
+  while (next_batch_ < batches_.size()) {
+    const auto batch = std::move(batches_[next_batch_++]);
+    const int64_t first = std::exchange(first_row_, first_row_ + batch->num_rows());
+    std::vector<int64_t> positions;
+    for (; next_living_ < living_.size() && living_[next_living_] < first_row_; ++next_living_)
+      positions.push_back(living_[next_living_] - first);
+    if (positions.empty()) continue;
     ASSIGN_OR_RAISE(const auto chosen, Choose(batch, columns));
-    return RowsAt(chosen, rows);
+    return RowsAt(chosen, positions);
   }
   return nullptr;
 }

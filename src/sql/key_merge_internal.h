@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sql/fluss_internal.h"
-#include "sql/row_memory.h"
 #include "types/row.h"
+#include "types/row_batches.h"
 
 namespace sluice::sql {
 
@@ -31,32 +31,35 @@ struct KeyTail {
     kEnd,    ///< After the last change of the key: its new row.
     kBegin,  ///< Before the first one: its old row, which the changelog must have.
   };
-  static constexpr size_t kDeleted = SIZE_MAX;
-  struct Place {
-    size_t batch = kDeleted;
-    int64_t row = 0;
-  };
-  std::unordered_map<std::string, Place> keys;
-  std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
-  RowMemory::Part held;
+  static constexpr int64_t kDeleted = -1;
+  std::unordered_map<std::string, int64_t> keys;  ///< To the row, counted from the part's first.
+  types::RowBatches rows;
+  MemoryBudget::Part held;
 
   KeyTail() = default;  ///< Of an empty part.
-  explicit KeyTail(RowMemory& memory) : held(memory) {}
+  explicit KeyTail(MemoryBudget& memory) : held(memory) {}
 
-  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of, RowMemory& memory,
+  static Result<KeyTail> Read(LogTail& tail, const KeyOf& key_of, MemoryBudget& memory,
                               To to = To::kEnd);
   /// Take the next rows of the part. Errors: kCorruptRecord for an update whose old row is needed
   /// and not there; kStorageBackpressure when all statements hold more than they may.
-  Status Add(LogTail::Rows rows, const KeyOf& key_of, To to);
+  Status Add(LogTail::Rows added, const KeyOf& key_of, To to);
 
   /// The living rows of the next batch that has any, null at the end. It gives up the keys, and
   /// each batch that it is done with: what it gives holds no others.
   Result<std::shared_ptr<arrow::RecordBatch>> Next(const std::vector<std::string>& columns);
 
  private:
+  Status Hold();
   void FindLiving();
-  std::vector<std::vector<int64_t>> living_;  // Rows of each batch, from the first Next on.
-  size_t next_ = 0;                           // The batch after those given up.
+  int64_t keys_bytes_ = 0;
+  // From the first Next on.
+  bool giving_ = false;
+  std::vector<int64_t> living_;  // Ascending.
+  size_t next_living_ = 0;
+  types::RowBatches::Batches batches_;
+  size_t next_batch_ = 0;  // Behind those given up.
+  int64_t first_row_ = 0;  // Of the next batch.
 };
 
 /// Rows of a base whose keys the log part does not touch, then the log part's own.

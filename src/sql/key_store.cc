@@ -1,5 +1,4 @@
 #include <arrow/api.h>
-#include <arrow/util/byte_size.h>
 
 #include <algorithm>
 
@@ -122,20 +121,20 @@ Result<KeptKeys::Batches> KeptKeys::Rows(const types::TablePath& path, const Uni
   const std::lock_guard lock(mutex_);
   if (const auto found = buckets_.find(bucket); found != buckets_.end()) return found->second;
   ASSIGN_OR_RAISE(const auto reader, open());
-  Batches batches;
+  types::RowBatches rows;
   while (true) {
     ASSIGN_OR_RAISE(auto batch, reader->Next());
     if (batch == nullptr) break;
-    ASSIGN_OR_RAISE(const int64_t bytes, arrow::util::ReferencedBufferSize(*batch));
-    if (!held_.Grow(bytes)) {
+    const int64_t held_before = rows.held_bytes();
+    RETURN_NOT_OK(rows.Add(std::move(batch)));
+    if (!held_.Grow(rows.held_bytes() - held_before)) {
       return Error(ErrorCode::kStorageBackpressure,
                    "table without old rows in its changelog is too large to be read more than once "
                    "by a statement, table=",
                    path, " bytes_max=", held_.bytes_max());
     }
-    batches.push_back(std::move(batch));
   }
-  return buckets_.emplace(bucket, std::move(batches)).first->second;
+  return buckets_.emplace(bucket, rows.Take()).first->second;
 }
 
 }  // namespace sluice::sql

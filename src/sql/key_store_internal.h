@@ -33,20 +33,20 @@ Result<std::unique_ptr<BatchReader>> OpenKeys(const std::shared_ptr<const UnionR
 /// Threads: any; who comes first reads the bucket, others wait.
 class KeptKeys {
  public:
-  using Batches = std::vector<std::shared_ptr<arrow::RecordBatch>>;
+  using Batches = types::RowBatches::Batches;
   using Opener = std::function<Result<std::unique_ptr<BatchReader>>()>;
 
-  explicit KeptKeys(std::shared_ptr<RowMemory> memory)
+  explicit KeptKeys(std::shared_ptr<MemoryBudget> memory)
       : memory_(std::move(memory)), held_(*memory_) {}
 
   /// Errors: those of the reader; kStorageBackpressure when all statements hold more than they may.
   Result<Batches> Rows(const types::TablePath& path, const UnionBucket& bucket, const Opener& open);
 
  private:
-  const std::shared_ptr<RowMemory> memory_;
+  const std::shared_ptr<MemoryBudget> memory_;
   std::mutex mutex_;  // Guards what follows.
   std::map<UnionBucket, Batches> buckets_;
-  RowMemory::Part held_;
+  MemoryBudget::Part held_;
 };
 
 }  // namespace sluice::sql

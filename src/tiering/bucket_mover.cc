@@ -2,9 +2,10 @@
 
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
-#include <arrow/util/byte_size.h>
 
 #include <algorithm>
+
+#include "types/row_batches.h"
 
 namespace sluice::tiering {
 namespace {
@@ -49,7 +50,7 @@ Status WriteBatch(const client::ScanBatch& batch, const MoveLimits& limits,
 
 int64_t BytesOf(const std::vector<client::ScanBatch>& batches) {
   int64_t bytes = 0;
-  for (const client::ScanBatch& batch : batches) bytes += arrow::util::TotalBufferSize(*batch.rows);
+  for (const client::ScanBatch& batch : batches) bytes += types::HeldBytes(*batch.rows);
   return bytes;
 }
 
@@ -61,7 +62,7 @@ Result<BucketMoved> MoveBucket(ClusterLink& link, lake::LakeTable& lake,
   BucketMoved moved{.end_offset = span.from};
   ASSIGN_OR_RAISE(const auto log, link.OpenLog(path, span.bucket, span.from));
   std::unique_ptr<lake::BucketWriter> writer;
-  RowBudget::Part held(*limits.rows);
+  MemoryBudget::Part held(*limits.rows);
   bool room = true;
   int64_t size_bytes = 0;
   const auto has_time = [&] {

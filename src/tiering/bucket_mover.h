@@ -3,11 +3,11 @@
 #include <memory>
 #include <string>
 
+#include "base/memory_budget.h"
 #include "io/clock.h"
 #include "lake/lake_table.h"
 #include "tiering/cluster_link.h"
 #include "tiering/plan.h"
-#include "tiering/row_budget.h"
 
 namespace sluice::tiering {
 
@@ -23,7 +23,8 @@ struct MoveLimits {
   int64_t bytes_max = 0;  ///< Decoded bytes; the batch that passes it is still taken.
   const io::Clock* clock = nullptr;
   std::chrono::nanoseconds until{};  ///< By `clock`; what is read first is taken all the same.
-  RowBudget* rows = nullptr;  ///< Of all buckets; used up, it ends the move as the byte limit does.
+  MemoryBudget* rows =
+      nullptr;  ///< Of all buckets; used up, it ends the move as the byte limit does.
   const std::atomic<bool>* cancelled =
       nullptr;  ///< Each ends the move with an error: another bucket failed,
   const std::atomic<bool>* stopping = nullptr;  ///< or the service stops.

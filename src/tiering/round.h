@@ -23,7 +23,7 @@ struct RoundOptions {
   io::Pool* bucket_pool = nullptr;  ///< Not the pool that the round itself runs on.
   int64_t bytes_max = 64 << 20;
   std::chrono::milliseconds time_max = std::chrono::minutes(10);  ///< For reading the logs.
-  RowBudget* rows = nullptr;                                      ///< Shared by all rounds.
+  MemoryBudget* rows = nullptr;                                   ///< Shared by all rounds.
   const std::atomic<bool>* stopping = nullptr;
 };
 

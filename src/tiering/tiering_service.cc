@@ -57,7 +57,7 @@ class TieringService::Engine : public std::enable_shared_from_this<Engine> {
   const ServiceOptions options_;
   io::Clock& clock_;
   HeartbeatBook book_;
-  RowBudget rows_;
+  MemoryBudget rows_;
   StateBoard board_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> heartbeat_queued_ = false;

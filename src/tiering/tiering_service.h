@@ -29,7 +29,7 @@ struct ServiceOptions {
   size_t bucket_threads = 2;  ///< Buckets read and written at a time, over all tables.
   int64_t round_bytes_max =
       64 << 20;  ///< Decoded bytes of one round; the rest is for the next, at once.
-  int64_t row_bytes_max = 256 << 20;  ///< Decoded rows held in memory, over all rounds (RowBudget).
+  int64_t row_bytes_max = 256 << 20;             ///< Decoded rows held in memory, over all rounds.
   std::chrono::milliseconds poll_interval{100};  ///< Between heartbeats while a round could start.
   std::chrono::milliseconds lag_interval{1000};  ///< Between measurements of lag.
   std::chrono::milliseconds discovery_interval{

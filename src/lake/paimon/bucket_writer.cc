@@ -1,15 +1,15 @@
 #include "lake/paimon/bucket_writer.h"
 
 #include <arrow/array.h>
-#include <arrow/array/concatenate.h>
 #include <arrow/buffer.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/record_batch.h>
-#include <arrow/util/byte_size.h>
+#include <arrow/type.h>
 
 #include "base/check.h"
 #include "io/crash_point.h"
 #include "lake/paimon/sort_key.h"
+#include "types/row_batches.h"
 
 namespace sluice::lake::paimon {
 namespace {
@@ -83,18 +83,17 @@ class KeyWriter : public BucketWriter {
 
   Status Write(const LakeRows& rows) override {
     CHECK(rows.kinds.empty() || static_cast<int64_t>(rows.kinds.size()) == rows.rows->num_rows());
-    ASSIGN_OR_RAISE(Columns columns, shaper_.Shape(rows, place_.fluss_bucket));
+    ASSIGN_OR_RAISE(const Columns columns, shaper_.Shape(rows, place_.fluss_bucket));
     const auto count = static_cast<size_t>(rows.rows->num_rows());
     for (size_t i = 0; i < count; ++i) {
       kinds_.push_back(static_cast<int8_t>(rows.kinds.empty() ? RowKind::kInsert : rows.kinds[i]));
     }
-    for (const auto& column : columns)
-      buffered_bytes_ += arrow::util::ReferencedBufferSize(*column).ValueOr(0);
-    batches_.push_back(std::move(columns));
-    return buffered_bytes_ >= kKeyBufferBytes ? Flush() : Status::OK();
+    if (shape_ == nullptr) shape_ = ShapeOf(columns);
+    RETURN_NOT_OK(rows_.Add(arrow::RecordBatch::Make(shape_, rows.rows->num_rows(), columns)));
+    return rows_.held_bytes() >= kKeyBufferBytes ? Flush() : Status::OK();
   }
 
-  int64_t buffered_bytes() const override { return buffered_bytes_; }
+  int64_t buffered_bytes() const override { return rows_.held_bytes(); }
 
   Result<std::unique_ptr<PreparedFiles>> Finish() override {
     RETURN_NOT_OK(Flush());
@@ -105,21 +104,18 @@ class KeyWriter : public BucketWriter {
   }
 
  private:
-  Result<Columns> Gather() {
-    Columns whole;
-    for (size_t i = 0; i < context_->schema->columns.size(); ++i) {
-      arrow::ArrayVector parts;
-      for (const Columns& batch : batches_) parts.push_back(batch[i]);
-      ASSIGN_OR_RAISE(auto column, arrow::Concatenate(parts));
-      whole.push_back(std::move(column));
-    }
-    return whole;
+  // Without names, which nothing here asks for.
+  static std::shared_ptr<arrow::Schema> ShapeOf(const Columns& columns) {
+    arrow::FieldVector fields;
+    for (const auto& column : columns) fields.push_back(arrow::field("", column->type()));
+    return arrow::schema(std::move(fields));
   }
 
   // Sort what is buffered and write it: one sorted run at level 0.
   Status Flush() {
     if (kinds_.empty()) return Status::OK();
-    ASSIGN_OR_RAISE(const Columns columns, Gather());
+    ASSIGN_OR_RAISE(const auto whole, arrow::ConcatenateRecordBatches(rows_.Take()));
+    const Columns columns = whole->columns();
     SortKeys keys;
     Columns key_columns;
     for (const size_t at : key_positions_) key_columns.push_back(columns[at]);
@@ -134,9 +130,7 @@ class KeyWriter : public BucketWriter {
     RETURN_NOT_OK(WriteRows(columns, newest, &data_));
     next_sequence_ += static_cast<int64_t>(kinds_.size());
     RETURN_NOT_OK(NextRun());
-    batches_.clear();
     kinds_.clear();
-    buffered_bytes_ = 0;
     return Status::OK();
   }
 
@@ -178,9 +172,9 @@ class KeyWriter : public BucketWriter {
   bool with_changelog_;
   std::vector<size_t> key_positions_;
   int64_t next_sequence_;  // Of the first buffered row; row i has next_sequence_ + i.
-  std::vector<Columns> batches_;
+  std::shared_ptr<arrow::Schema> shape_;  // Of the rows, from the first on.
+  types::RowBatches rows_;
   std::vector<int8_t> kinds_;
-  int64_t buffered_bytes_ = 0;
   bool finished_ = false;
 };
 

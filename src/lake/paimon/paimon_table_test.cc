@@ -61,6 +61,25 @@ Result<int64_t> CommitRows(LakeTable& table, const std::shared_ptr<arrow::Record
   return table.Commit(std::move(files), options);
 }
 
+// As upserts of one row each come.
+TEST_F(PaimonTableTest, SmallBatchesOfAKeyTableTakeTheMemoryOfTheirRows) {
+  ASSERT_OK(catalog_->CreateTable({"db", "small"}, IdTable(true), false));
+  ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable({"db", "small"}));
+  ASSERT_OK_AND_ASSIGN(const auto writer, table->OpenWriter({.columns = {"id", "v"}}));
+  constexpr int32_t kRows = 5000;
+  const std::vector<RowKind> kinds{RowKind::kUpdateAfter};
+  for (int32_t i = 0; i < kRows; ++i)
+    ASSERT_OK(writer->Write({IdBatch({i % 1000}, {i}), kinds, i, 1000}));
+  EXPECT_LT(writer->buffered_bytes(), kRows * 100);
+  std::vector<std::unique_ptr<PreparedFiles>> files;
+  files.push_back(writer->Finish().ValueOrDie());
+  ASSERT_OK(table->Commit(std::move(files), {}));
+  ASSERT_OK_AND_ASSIGN(const auto snapshot, table->LatestSnapshot());
+  ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*table, *snapshot, {"id", "v"}));
+  EXPECT_EQ(rows.size(), 1000u);
+  EXPECT_THAT(rows, testing::Contains(R"({"id":999,"v":4999})"));
+}
+
 TEST_F(PaimonTableTest, EmptyCommitsKeepTheirProperties) {
   const auto workload = Make("empty", false);
   EXPECT_EQ(workload->table().LatestSnapshot().ValueOrDie(), std::nullopt);
