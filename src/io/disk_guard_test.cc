@@ -31,7 +31,6 @@ class FakeDisk {
     }
     Status SyncPath(const std::string& path) override { return real_.SyncPath(path); }
     Status SyncFolder(const std::string& path) override { return real_.SyncFolder(path); }
-    Status SyncAll(const std::string& path) override { return real_.SyncAll(path); }
     Result<std::vector<Entry>> List(const std::string& folder) override {
       return real_.List(folder);
     }

@@ -58,6 +58,10 @@ class FileSystem {
     virtual ~Lock() = default;
     /// False when the locked path names another file by now, or none: its folder was moved.
     virtual bool IsInPlace() const = 0;
+    /// Make durable, by one wait, all that anybody wrote to the file system that the locked file is
+    /// on, names too. Errors: also of writes since the lock was taken; NotImplemented where none
+    /// are told.
+    virtual Status SyncAll() = 0;
   };
 
   virtual ~FileSystem() = default;
@@ -84,9 +88,6 @@ class FileSystem {
   virtual Status SyncPath(const std::string& path) = 0;
   /// Make created, renamed and removed names of a folder durable.
   virtual Status SyncFolder(const std::string& path) = 0;
-  /// Make durable, by one wait, all that anybody wrote to the file system below `path`, names too.
-  /// Errors: also of writes since a lock in `path` was taken; NotImplemented where none are told.
-  virtual Status SyncAll(const std::string& path) = 0;
   /// Entries of a folder in name order.
   virtual Result<std::vector<Entry>> List(const std::string& folder) = 0;
   virtual Result<Entry> Stat(const std::string& path) = 0;

@@ -260,20 +260,20 @@ TEST(LocalFileTest, FoldersAboveThatNobodyCanSyncArePassedOver) {
   EXPECT_OK(LocalFileSystem().SyncPath("/proc/self/fd"));
 }
 
-// It hears of every write that failed since.
-TEST(LocalFileTest, AllIsSyncedByTheDescriptorOfTheFoldersLock) {
+// The held descriptor hears of every write that failed since.
+TEST(LocalFileTest, AllIsSyncedByTheLockWhereverItsFolderIsNow) {
   const TempDir folder;
   FileSystem& files = LocalFileSystem();
   const std::string data = JoinPath(folder.path(), "data");
   ASSERT_OK(files.MakeFolders(data));
   ASSERT_OK_AND_ASSIGN(auto lock, files.LockFile(JoinPath(data, "lock")));
-  if (files.SyncAll(data).IsNotImplemented()) GTEST_SKIP() << "before Linux 5.8";
+  if (lock->SyncAll().IsNotImplemented()) GTEST_SKIP() << "before Linux 5.8";
   ASSERT_OK(files.Rename(data, JoinPath(folder.path(), "moved")));
-  EXPECT_OK(files.SyncAll(data));
-  EXPECT_OK(files.SyncAll(data + "/"));
-  lock.reset();
-  EXPECT_TRUE(IsNotFound(files.SyncAll(data)));
-  EXPECT_OK(files.SyncAll(folder.path()));
+  ASSERT_OK(files.MakeFolders(data));
+  ASSERT_OK_AND_ASSIGN(auto other, files.LockFile(JoinPath(data, "lock")));
+  EXPECT_OK(lock->SyncAll());
+  EXPECT_FALSE(lock->IsInPlace());
+  EXPECT_OK(other->SyncAll());
 }
 
 TEST(LocalFileTest, OldSystemsHideWritesThatFailed) {

@@ -1,63 +1,15 @@
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/uio.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
-#include <charconv>
 #include <climits>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <mutex>
-#include <unordered_map>
-#include <unordered_set>
 
-#include "base/log.h"
-#include "io/file.h"
+#include "io/local_descriptor_internal.h"
 #include "io/local_file_internal.h"
 
-namespace sluice::io {
+namespace sluice::io::internal {
 namespace {
-
-Status ErrnoStatus(std::string_view what, const std::string& path, int error) {
-  if (error == ENOENT) return NotFound(path);
-  return Status::IOError("cannot ", what, " path=", path, " reason=", std::strerror(error))
-      .WithDetail(std::make_shared<CodeDetail>(ErrorCode::kStorage));
-}
-
-// Repeats a system call that a signal interrupted.
-template <typename Call>
-auto Retried(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
-// Owns one descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
-
-Result<Descriptor> OpenDescriptor(const std::string& path, int flags) {
-  const int number = Retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
-  if (number < 0) return ErrnoStatus("open", path, errno);
-  return Descriptor(number);
-}
 
 class LocalFile : public File {
  public:
@@ -185,48 +137,6 @@ class LocalFile : public File {
   std::atomic<uint64_t> size_bytes_;
 };
 
-class LocalLock : public FileSystem::Lock {
- public:
-  LocalLock(std::string path, std::shared_ptr<const Descriptor> held)
-      : path_(std::move(path)), held_(std::move(held)) {}
-
-  bool IsInPlace() const override {
-    struct stat named, held;
-    return ::stat(path_.c_str(), &named) == 0 && ::fstat(held_->number(), &held) == 0 &&
-           named.st_ino == held.st_ino && named.st_dev == held.st_dev;
-  }
-
- private:
-  const std::string path_;
-  // The kernel frees the lock with it, also when the process is killed.
-  const std::shared_ptr<const Descriptor> held_;
-};
-
-// The descriptors of held locks by the folder that they are in. Threads: any.
-class HeldLocks {
- public:
-  void Add(const std::string& folder, const std::shared_ptr<const Descriptor>& held) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(by_folder_, [](const auto& entry) { return entry.second.expired(); });
-    by_folder_[folder] = held;
-  }
-  /// Null when there is none.
-  std::shared_ptr<const Descriptor> Find(const std::string& folder) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = by_folder_.find(folder);
-    return found == by_folder_.end() ? nullptr : found->second.lock();
-  }
-
- private:
-  mutable std::mutex mutex_;  // Guards what follows.
-  std::unordered_map<std::string, std::weak_ptr<const Descriptor>> by_folder_;
-};
-
-bool ThisSyncfsTells() {
-  struct utsname system;
-  return ::uname(&system) == 0 && internal::SyncfsTells(system.release);
-}
-
 int OpenFlags(FileSystem::Mode mode) {
   switch (mode) {
     case FileSystem::Mode::kRead:
@@ -241,230 +151,15 @@ int OpenFlags(FileSystem::Mode mode) {
   return O_RDONLY;
 }
 
-FileSystem::Entry ToEntry(std::string name, const struct stat& info) {
-  const int64_t modified_ms =
-      info.st_mtim.tv_sec * int64_t{1000} + info.st_mtim.tv_nsec / 1'000'000;
-  return {std::move(name), S_ISDIR(info.st_mode), static_cast<uint64_t>(info.st_size), modified_ms};
-}
-
-// Sync a folder; an errno, or 0.
-int SyncNamesOf(const std::string& folder) {
-  const int number =
-      Retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (number < 0) return errno;
-  const Descriptor opened(number);
-  return Retried([&] { return ::fsync(number); }) == 0 ? 0 : errno;
-}
-
-// Of a folder that we did not make: not ours to read, or of a file system without such a sync.
-bool NobodyCanSync(int error) {
-  return error == EACCES || error == EPERM || error == EROFS || error == EINVAL || error == ENOTSUP;
-}
-
-// Folders whose names are known to be durable, with all names above them. Threads: any.
-class DurableNames {
- public:
-  bool Contains(const std::string& path) const {
-    const std::lock_guard lock(mutex_);
-    return paths_.contains(path);
-  }
-  void Add(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    if (paths_.size() >= kPathsMax) paths_.clear();  // Costs some syncs again.
-    paths_.insert(path);
-  }
-  /// Its name is about to be made anew.
-  void Forget(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    paths_.erase(path);
-  }
-
- private:
-  static constexpr size_t kPathsMax = 16 << 10;
-  mutable std::mutex mutex_;  // Guards what follows.
-  std::unordered_set<std::string> paths_;
-};
-
-class MachineFiles : public FileSystem {
- public:
-  Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
-    ASSIGN_OR_RAISE(Descriptor descriptor, OpenDescriptor(path, OpenFlags(mode)));
-    struct stat info;
-    if (::fstat(descriptor.number(), &info) != 0) return ErrnoStatus("stat", path, errno);
-    if (S_ISDIR(info.st_mode)) return ErrnoStatus("open", path, EISDIR);
-    return std::make_unique<LocalFile>(path, std::move(descriptor),
-                                       static_cast<uint64_t>(info.st_size));
-  }
-
-  Status Rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) return ErrnoStatus("rename", from, errno);
-    return Status::OK();
-  }
-
-  Result<bool> RenameIfAbsent(const std::string& from, const std::string& to) override {
-    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0)
-      return true;
-    if (errno == EEXIST) return internal::FinishHalfRename(from, to);
-    if (errno != EINVAL && errno != ENOSYS) return ErrnoStatus("rename", from, errno);
-    return internal::RenameByLink(from, to);
-  }
-
-  Status Remove(const std::string& path) override {
-    if (std::remove(path.c_str()) != 0) return ErrnoStatus("remove", path, errno);
-    return Status::OK();
-  }
-
-  Status RemoveTree(const std::string& path) override {
-    std::error_code error;
-    std::filesystem::remove_all(path, error);
-    if (error) return ErrnoStatus("remove", path, error.value());
-    return Status::OK();
-  }
-
-  Status MakeFoldersBelow(const std::string& top, const std::string& path) override {
-    struct stat info;
-    if (::stat(path.c_str(), &info) == 0)
-      return S_ISDIR(info.st_mode) ? SyncPath(path) : ErrnoStatus("make folder", path, ENOTDIR);
-    if (errno != ENOENT) return ErrnoStatus("make folder", path, errno);
-    const std::string above = FolderOf(path);
-    if (above == path || path.size() <= top.size()) return NotFound(path);
-    RETURN_NOT_OK(MakeFoldersBelow(top, above));
-    durable_names_.Forget(path);
-    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
-      return ErrnoStatus("make folder", path, errno);
-    RETURN_NOT_OK(SyncFolder(above));
-    durable_names_.Add(path);
-    return Status::OK();
-  }
-
-  Status SyncPath(const std::string& path) override {
-    std::vector<std::string> synced;
-    for (std::string at = path; !durable_names_.Contains(at);) {
-      const std::string above = FolderOf(at);
-      if (above == at) break;
-      const int error = SyncNamesOf(above);
-      if (error != 0 && !NobodyCanSync(error)) return ErrnoStatus("sync", above, error);
-      synced.push_back(std::exchange(at, above));
-    }
-    // Only now: a known name says the same of all above it.
-    for (const std::string& name : synced) durable_names_.Add(name);
-    return Status::OK();
-  }
-
-  Status SyncFolder(const std::string& path) override {
-    const int error = SyncNamesOf(path);
-    return error == 0 ? Status::OK() : ErrnoStatus("sync", path, error);
-  }
-
-  // A descriptor hears of each write that fails while it is open, and one that is opened only now
-  // hears of none that another has heard of: so the lock's is used.
-  Status SyncAll(const std::string& path) override {
-    static const bool tells = ThisSyncfsTells();
-    if (!tells) return Status::NotImplemented("syncfs hides writes that failed, path=", path);
-    auto opened = locks_.Find(FolderOf(JoinPath(path, "-")));
-    if (opened == nullptr) {
-      ASSIGN_OR_RAISE(Descriptor fresh, OpenDescriptor(path, O_RDONLY));
-      opened = std::make_shared<const Descriptor>(std::move(fresh));
-    }
-    if (Retried([&] { return ::syncfs(opened->number()); }) != 0)
-      return ErrnoStatus("sync", path, errno);
-    return Status::OK();
-  }
-
-  Result<std::vector<Entry>> List(const std::string& folder) override {
-    std::error_code error;
-    std::filesystem::directory_iterator next(folder, error);
-    std::vector<Entry> entries;
-    for (; !error && next != std::filesystem::directory_iterator(); next.increment(error)) {
-      struct stat info;
-      // A file that another thread removed meanwhile is not an error.
-      if (::stat(next->path().c_str(), &info) != 0) continue;
-      entries.push_back(ToEntry(next->path().filename().string(), info));
-    }
-    if (error) return ErrnoStatus("list", folder, error.value());
-    std::ranges::sort(entries, {}, &Entry::name);
-    return entries;
-  }
-
-  Result<Entry> Stat(const std::string& path) override {
-    struct stat info;
-    if (::stat(path.c_str(), &info) != 0) {
-      return ErrnoStatus("stat", path, errno == ENOTDIR ? ENOENT : errno);
-    }
-    return ToEntry(std::filesystem::path(path).filename().string(), info);
-  }
-
-  Result<std::unique_ptr<Lock>> LockFile(const std::string& path) override {
-    ASSIGN_OR_RAISE(Descriptor descriptor, OpenDescriptor(path, O_RDWR | O_CREAT));
-    if (Retried([&] { return ::flock(descriptor.number(), LOCK_EX | LOCK_NB); }) != 0) {
-      if (errno != EWOULDBLOCK) return ErrnoStatus("lock", path, errno);
-      return Error(ErrorCode::kStorage,
-                   "folder is in use by another process folder=", FolderOf(path));
-    }
-    auto held = std::make_shared<const Descriptor>(std::move(descriptor));
-    locks_.Add(FolderOf(path), held);
-    return std::make_unique<LocalLock>(path, std::move(held));
-  }
-
-  Result<Space> SpaceAt(const std::string& path) override {
-    struct statvfs info;
-    if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus("stat", path, errno);
-    return Space{info.f_bavail * info.f_frsize, (info.f_blocks - info.f_bfree) * info.f_frsize,
-                 info.f_blocks * info.f_frsize};
-  }
-
- private:
-  DurableNames durable_names_;
-  HeldLocks locks_;
-};
-
 }  // namespace
 
-namespace internal {
-
-bool SyncfsTells(std::string_view release) {
-  int major = 0, minor = 0;
-  const char* end = release.data() + release.size();
-  const auto parsed = std::from_chars(release.data(), end, major);
-  if (parsed.ec != std::errc() || parsed.ptr == end) return false;
-  std::from_chars(parsed.ptr + 1, end, minor);
-  return major > 5 || (major == 5 && minor >= 8);
+Result<std::unique_ptr<File>> OpenLocalFile(const std::string& path, FileSystem::Mode mode) {
+  ASSIGN_OR_RAISE(Descriptor descriptor, OpenDescriptor(path, OpenFlags(mode)));
+  struct stat info;
+  if (::fstat(descriptor.number(), &info) != 0) return ErrnoStatus("stat", path, errno);
+  if (S_ISDIR(info.st_mode)) return ErrnoStatus("open", path, EISDIR);
+  return std::make_unique<LocalFile>(path, std::move(descriptor),
+                                     static_cast<uint64_t>(info.st_size));
 }
 
-Result<bool> FinishHalfRename(const std::string& from, const std::string& to) {
-  struct stat source, target;
-  if (::lstat(from.c_str(), &source) != 0) return ErrnoStatus("rename", from, errno);
-  // Gone again since: then it was there, and that is the answer.
-  if (::lstat(to.c_str(), &target) != 0)
-    return errno == ENOENT ? Result<bool>(false) : ErrnoStatus("rename", to, errno);
-  if (source.st_dev != target.st_dev || source.st_ino != target.st_ino) return false;
-  if (::unlink(from.c_str()) != 0) return ErrnoStatus("remove", from, errno);
-  return true;
-}
-
-Result<bool> RenameByLink(const std::string& from, const std::string& to) {
-  if (::link(from.c_str(), to.c_str()) != 0) {
-    if (errno == EEXIST) return FinishHalfRename(from, to);
-    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
-      return ErrnoStatus("link", from, errno);
-    return Status::IOError(
-               "file system has neither links nor a rename that keeps what is there,"
-               " path=",
-               to)
-        .WithDetail(std::make_shared<CodeDetail>(ErrorCode::kStorage));
-  }
-  // The move has happened: a second name that stays is for the caller's sweep of `from` names.
-  if (::unlink(from.c_str()) != 0)
-    LogInfo("second name of a moved file stays behind path={} reason={}", from,
-            std::strerror(errno));
-  return true;
-}
-
-}  // namespace internal
-
-FileSystem& LocalFileSystem() {
-  static MachineFiles files;
-  return files;
-}
-
-}  // namespace sluice::io
+}  // namespace sluice::io::internal

@@ -1,10 +1,15 @@
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
+#include "io/file.h"
 
+// The parts of LocalFileSystem().
 namespace sluice::io::internal {
+
+Result<std::unique_ptr<File>> OpenLocalFile(const std::string& path, FileSystem::Mode mode);
+Result<std::unique_ptr<FileSystem::Lock>> TakeLocalLock(const std::string& path);
 
 /// FileSystem::RenameIfAbsent for file systems whose rename always replaces: a hard link is as
 /// exclusive, and until `from` is removed both names are the same file.

@@ -91,8 +91,12 @@ TEST_F(FlushTest, ASegmentClosedUnderAFlushIsSyncedByTheNext) {
 // Many logs stop at once: two syncs of everything, and none of a file in between.
 TEST_F(FlushTest, ACheckpointBetweenTwoSyncsOfEverythingWaitsForNothing) {
   io::SeededRandom random(1);
+  const auto sync_all = [&] {
+    ASSERT_OK_AND_ASSIGN(const auto lock, files_.LockFile("/lock"));
+    ASSERT_OK(lock->SyncAll());
+  };
   const auto checkpoint = [&] {
-    ASSERT_OK(files_.SyncAll("/"));
+    sync_all();
     std::vector<std::string> waits;
     files_.SetHook([&](std::string_view operation, const std::string& path) {
       if (operation.starts_with("sync")) waits.push_back(path);
@@ -115,7 +119,7 @@ TEST_F(FlushTest, ACheckpointBetweenTwoSyncsOfEverythingWaitsForNothing) {
   EXPECT_GE(log_->recovery_point(), 20);
   Append(20);
   checkpoint();
-  ASSERT_OK(files_.SyncAll("/"));
+  sync_all();
   files_.Crash(random);
   Open();
   EXPECT_EQ(log_->end_offset(), 60);

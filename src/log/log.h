@@ -71,7 +71,7 @@ class Log {
   enum class FlushKind {
     kData,        ///< Records survive a power loss.
     kCheckpoint,  ///< And recovery starts here: indexes and writer states are saved too.
-    /// A checkpoint of a log that has not changed since a FileSystem::SyncAll. It waits for
+    /// A checkpoint of a log that has not changed since a Lock::SyncAll. It waits for
     /// nothing: only after another SyncAll it counts. Nothing but the end of the log may follow.
     kBetweenSyncs,
   };

@@ -55,22 +55,35 @@ class ColdFiles : public io::FileSystem {
     Note("sync folder", path);
     return real_.SyncFolder(path);
   }
-  Status SyncAll(const std::string& path) override {
-    Note("sync all", path);
-    if (refuses_sync_all_) return Status::NotImplemented("sync of all path=", path);
-    return real_.SyncAll(path);
-  }
   Result<std::vector<Entry>> List(const std::string& folder) override {
     Note("list", folder);
     return real_.List(folder);
   }
   Result<Entry> Stat(const std::string& path) override { return real_.Stat(path); }
   Result<std::unique_ptr<Lock>> LockFile(const std::string& path) override {
-    return real_.LockFile(path);
+    ASSIGN_OR_RAISE(auto lock, real_.LockFile(path));
+    return std::make_unique<ColdLock>(*this, path, std::move(lock));
   }
   Result<Space> SpaceAt(const std::string& path) override { return real_.SpaceAt(path); }
 
  private:
+  class ColdLock : public Lock {
+   public:
+    ColdLock(ColdFiles& files, std::string path, std::unique_ptr<Lock> real)
+        : files_(files), path_(std::move(path)), real_(std::move(real)) {}
+    bool IsInPlace() const override { return real_->IsInPlace(); }
+    Status SyncAll() override {
+      files_.Note("sync all", path_);
+      if (files_.refuses_sync_all_) return Status::NotImplemented("sync of all path=", path_);
+      return real_->SyncAll();
+    }
+
+   private:
+    ColdFiles& files_;
+    const std::string path_;
+    const std::unique_ptr<Lock> real_;
+  };
+
   class ColdFile : public io::File {
    public:
     ColdFile(ColdFiles& files, std::unique_ptr<io::File> real)

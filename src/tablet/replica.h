@@ -148,7 +148,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   struct Closing {
     bool save_log = false;   ///< Make it a checkpoint; else only memory is let go.
     bool move_keys = false;  ///< To the store; else the next start replays them.
-    /// A FileSystem::SyncAll came after the last append, and another will follow.
+    /// A Lock::SyncAll came after the last append, and another will follow.
     bool between_syncs = false;
   };
   /// Stop for good.

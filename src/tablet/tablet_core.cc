@@ -223,9 +223,7 @@ io::Task<size_t> TabletCore::UnsavedLogs(io::Loop& loop) {
 }
 
 io::Task<Status> TabletCore::SyncAll(io::Loop& loop) {
-  auto sync = [self = shared_from_this()] {
-    return self->options_.files->SyncAll(self->options_.data_dir);
-  };
+  auto sync = [self = shared_from_this()] { return self->folder_lock_->SyncAll(); };
   co_return co_await options_.sync_pool->Run(loop, std::move(sync));
 }
 

@@ -201,6 +201,13 @@ class SimFileSystem::HeldLock : public FileSystem::Lock {
     const std::lock_guard lock(state_->mutex);
     return boot_ == state_->boots && state_->locked.contains(path_);
   }
+  Status SyncAll() override {
+    if (!IsInPlace()) return SimError("sync all", path_, "machine has stopped");
+    RETURN_NOT_OK(state_->Begin("sync all", path_));
+    const std::lock_guard lock(state_->mutex);
+    state_->disk.SyncAll();
+    return Status::OK();
+  }
 
  private:
   const std::shared_ptr<State> state_;
@@ -389,13 +396,6 @@ Status SimFileSystem::SyncFolder(const std::string& path) {
   const auto node = state_->disk.Find(path);
   if (!node.has_value()) return NotFound(path);
   state_->disk.SyncNames(*node);
-  return Status::OK();
-}
-
-Status SimFileSystem::SyncAll(const std::string& path) {
-  RETURN_NOT_OK(state_->Begin("sync all", path));
-  const std::lock_guard lock(state_->mutex);
-  state_->disk.SyncAll();
   return Status::OK();
 }
 

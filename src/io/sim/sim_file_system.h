@@ -54,7 +54,6 @@ class SimFileSystem : public FileSystem {
   Status MakeFoldersBelow(const std::string& top, const std::string& path) override;
   Status SyncPath(const std::string& path) override;
   Status SyncFolder(const std::string& path) override;
-  Status SyncAll(const std::string& path) override;
   Result<std::vector<Entry>> List(const std::string& folder) override;
   Result<Entry> Stat(const std::string& path) override;
   Result<std::unique_ptr<Lock>> LockFile(const std::string& path) override;
