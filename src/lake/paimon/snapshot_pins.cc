@@ -81,7 +81,7 @@ Status SnapshotPins::Record(int64_t snapshot_id) {
   const Status removed = snapshots_.RemoveConsumer(former);
   if (!removed.ok()) {
     LogDebug("former pin of lake snapshots stays for now: {}", removed.message());
-    left_.push_back(std::move(former));
+    left_.push_back({.consumer = std::move(former), .whole = put.ok()});
   } else if (put.ok()) {
     session_.Settle();
   }
@@ -98,9 +98,10 @@ Status SnapshotPins::Remove() {
 
 Status SnapshotPins::RemoveLeft() {
   Status first;
-  std::erase_if(left_, [&](const std::string& consumer) {
-    const Status removed = snapshots_.RemoveConsumer(consumer);
+  std::erase_if(left_, [&](const Left& left) {
+    const Status removed = snapshots_.RemoveConsumer(left.consumer);
     if (first.ok()) first = removed;
+    if (removed.ok() && left.whole) session_.Settle();
     return removed.ok();
   });
   return first;

@@ -41,6 +41,11 @@ class SnapshotPins {
   bool idle() const;
 
  private:
+  /// A former file that could not be removed.
+  struct Left {
+    std::string consumer;
+    bool whole = false;  // Else its writing failed, and it may not be all that stays of it.
+  };
   Status Record(int64_t snapshot_id);
   Status Follow(std::chrono::nanoseconds age);
   Status Remove();
@@ -54,8 +59,8 @@ class SnapshotPins {
   WriterSession session_;
   mutable std::mutex mutex_;  // Guards what follows.
   std::multiset<int64_t> used_;
-  std::string consumer_;                     // Empty: no file.
-  std::vector<std::string> left_;            // Former files that could not be removed.
+  std::string consumer_;  // Empty: no file.
+  std::vector<Left> left_;
   int64_t recorded_ = 0;                     // Snapshot in the file.
   std::chrono::nanoseconds followed_at_{0};  // When it last was as the readers are.
 };

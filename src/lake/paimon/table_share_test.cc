@@ -126,6 +126,36 @@ TEST_F(TableShareTest, APinThatFailedHalfWayHoldsUpNothing) {
   }
 }
 
+// Else every sweep would ask about it, and its files' names, for as long as the process lives.
+TEST_F(TableShareTest, AFormerPinThatIsRemovedLateLeavesNoRecord) {
+  OpenLog("", LogLevel::kError);
+  for (int i = 0; i < 3; ++i) ASSERT_OK(workload_->Round(5));
+  const auto records = [&] { return files_.List(std::string(kPlace) + "/.sluice")->size(); };
+  bool late = false;
+  for (uint64_t step = 1; !late; ++step) {
+    ASSERT_LT(step, 50u);
+    const size_t before = records();
+    auto elsewhere = Open();
+    auto table = elsewhere->OpenTable({"db", "t"}).ValueOrDie();
+    ASSERT_OK(table->Pin(2));
+    files_.FailOperation(step);
+    const bool pinned = table->Pin(1).ok();
+    files_.FailOperation(0);
+    late = pinned && Consumers() == 2;
+    if (pinned) table->Unpin(1);
+    table->Unpin(2);
+    elsewhere->Trim();
+    clock_.Advance(kRenewalMs);
+    elsewhere->Trim();
+    EXPECT_EQ(Consumers(), 0u);
+    table.reset();
+    elsewhere.reset();
+    if (late) {
+      EXPECT_EQ(records(), before);
+    }
+  }
+}
+
 TEST_F(TableShareTest, WhatAReaderUsesIsNeverExpired) {
   std::multiset<int64_t> held;
   const auto table = Table();
