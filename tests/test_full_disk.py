@@ -292,6 +292,35 @@ def test_a_warehouse_that_is_gone_is_not_made_anew(server):
     server.stop()
 
 
+def test_a_remote_folder_that_is_gone_is_not_made_anew(server):
+    server.announce(*REFUSALS, "W tiering round failed table=fluss.t .*remote folder is gone")
+    server.start()
+    client = server.client()
+    client.create_table("fluss.t", LAKE_TABLE)
+    table = client.table_info("fluss.t")[0]
+    remote = server.settings["remote.data.dir"]
+    client.produce(table, 0, rows(0))
+    server.wait_for_lake(client, "fluss.t", {0: 10})
+    os.rename(remote, remote + ".away")
+    os.mkdir(remote)  # As the mount point of a disk that is not mounted.
+    client.produce(table, 0, rows(10))
+
+    def is_told():
+        assert remote in json.dumps(server.status()["fluss.t"])
+    until(is_told)
+    assert os.listdir(remote) == []
+    client.close()
+    server.kill()
+    server.launch()
+    assert server.process.wait(timeout=cluster.READY_S) == 1
+    assert "remote folder is gone" in server.log_tail()
+    os.rmdir(remote)
+    os.rename(remote + ".away", remote)
+    server.start()
+    server.wait_for_lake(client, "fluss.t", {0: 20})
+    server.stop()
+
+
 def test_a_data_folder_that_is_moved_away_takes_no_writes(server):
     server.announce(*REFUSALS)
     server.start()

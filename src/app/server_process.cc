@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "client/cluster.h"
 #include "coordinator/coordinator.h"
+#include "coordinator/remote_folder.h"
 #include "io/net.h"
 #include "kv/key_store.h"
 #include "lake/lake_catalog.h"
@@ -32,6 +33,10 @@ namespace {
 // Background work yields to requests by its nice value.
 constexpr int kBackgroundNice = 5;
 
+// Files of the data folder that name the folders of the last start.
+constexpr char kKnownRemote[] = "remote.known";
+constexpr char kKnownWarehouse[] = "warehouse.known";
+
 std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
   return std::chrono::milliseconds(types::FreshnessMs(table));
 }
@@ -50,7 +55,10 @@ struct ServerProcess::Parts {
   };
 
   Status OpenData();
+  Status OpenRemote();
   Status OpenLake();
+  Result<bool> IsKnown(const char* file, const std::string& folder);
+  Status SetKnown(const char* file, const std::string& folder);
   Status StartTablet();
   Result<Role> BindRole(const std::string& name);
   Status Bind();
@@ -101,7 +109,7 @@ Status ServerProcess::Parts::OpenData() {
   RETURN_NOT_OK(files.MakeFolders(folders.data));
   ASSIGN_OR_RAISE(data_lock, files.LockFile(io::JoinPath(folders.data, "server.lock")));
   RETURN_NOT_OK(files.MakeFolders(folders.metadata));
-  RETURN_NOT_OK(files.MakeFolders(folders.remote));
+  RETURN_NOT_OK(OpenRemote());
   disks = std::make_unique<DiskWatch>(
       files, DiskWatch::Limits{config.Ratio("server.data-disk.write-limit-ratio"),
                                config.Ratio("server.data-disk.write-recover-ratio")});
@@ -119,31 +127,34 @@ Status ServerProcess::Parts::OpenData() {
   return Status::OK();
 }
 
-namespace {
-
-// A mark that cannot be read may name the warehouse: only one that is not there does not.
-Result<bool> NamesWarehouse(io::FileSystem& files, const std::string& mark,
-                            const std::string& warehouse) {
-  const auto known = files.ReadFile(mark);
+// A file of the data folder names a folder that this server made or took up, which must not be
+// absent later. One that cannot be read may name it: only one that is not there does not.
+Result<bool> ServerProcess::Parts::IsKnown(const char* file, const std::string& folder) {
+  const auto known = files.ReadFile(io::JoinPath(folders.data, file));
   if (!known.ok() && io::IsNotFound(known.status())) return false;
   RETURN_NOT_OK(known.status());
-  return *known == warehouse;
+  return *known == folder;
+}
+Status ServerProcess::Parts::SetKnown(const char* file, const std::string& folder) {
+  return files.ReplaceFile(io::JoinPath(folders.data, file), folder);
 }
 
-}  // namespace
+Status ServerProcess::Parts::OpenRemote() {
+  ASSIGN_OR_RAISE(const bool is_known, IsKnown(kKnownRemote, folders.remote));
+  RETURN_NOT_OK(coordinator::OpenRemoteFolder(files, folders.remote, /*may_make=*/!is_known));
+  return is_known ? Status::OK() : SetKnown(kKnownRemote, folders.remote);
+}
 
 Status ServerProcess::Parts::OpenLake() {
   if (!settings.lake_enabled) return Status::OK();
-  // Names the warehouse that this server made or took up, which must not be absent later.
-  const std::string mark = io::JoinPath(folders.data, "warehouse.known");
-  ASSIGN_OR_RAISE(const bool is_known, NamesWarehouse(files, mark, folders.warehouse));
+  ASSIGN_OR_RAISE(const bool is_known, IsKnown(kKnownWarehouse, folders.warehouse));
   ASSIGN_OR_RAISE(lake, lake::LakeCatalog::Open({.format = settings.lake_format,
                                                  .properties = LakePropertiesOf(config),
                                                  .files = &files,
                                                  .clock = &clock,
                                                  .random = &random,
                                                  .may_make_warehouse = !is_known}));
-  if (!is_known) RETURN_NOT_OK(files.ReplaceFile(mark, folders.warehouse));
+  if (!is_known) RETURN_NOT_OK(SetKnown(kKnownWarehouse, folders.warehouse));
   disks->Add(lake->warehouse());
   return Status::OK();
 }

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "coordinator/lake_paths.h"
 #include "coordinator/lake_snapshots_internal.h"
+#include "coordinator/remote_folder.h"
 #include "io/crash_point.h"
 #include "meta/lake_offsets.h"
 #include "wire/frame.h"
@@ -76,8 +77,11 @@ io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table,
   const std::string path = io::JoinPath(folder, options_.random->Uuid() + kOffsetsSuffix);
   std::string text = meta::LakeOffsetsToJson(table->info.table_id, offsets);
   io::FileSystem* files = options_.files;
-  auto write = [files, folder, path, text = std::move(text)]() -> Status {
-    RETURN_NOT_OK(files->MakeFolders(LocalPath(folder)));
+  const std::string remote = table->info.remote_data_dir;
+  const bool marked = remote == options_.remote_data_dir;
+  auto write = [files, remote, marked, folder, path, text = std::move(text)]() -> Status {
+    if (marked) RETURN_NOT_OK(CheckRemoteFolder(*files, remote));
+    RETURN_NOT_OK(files->MakeFoldersBelow(LocalPath(remote), LocalPath(folder)));
     return files->ReplaceFile(LocalPath(path), text);
   };
   Status written = co_await options_.pool->Run(*options_.loop, std::move(write));

@@ -25,6 +25,7 @@ class LakeSnapshots {
     io::FileSystem* files = nullptr;
     io::Random* random = nullptr;
     TabletLink* link = nullptr;
+    std::string remote_data_dir;  ///< Of new tables; older ones may have others.
   };
   explicit LakeSnapshots(Options options) : options_(std::move(options)) {}
 

@@ -118,6 +118,26 @@ class LakeTieringTest : public testing::Test {
 
 using Offsets = std::map<int32_t, int64_t>;
 
+// An unmounted disk leaves an empty mount point, or nothing.
+TEST_F(LakeTieringTest, ARemoteFolderThatIsGoneIsNotMadeAnew) {
+  const std::string first = Prepare({{0, 4}}).lake_table_offsets_path();
+  ASSERT_OK(h_.files.Rename("/remote", "/away"));
+  for (const bool mount_point : {false, true}) {
+    if (mount_point) ASSERT_OK(h_.files.MakeFolders("/remote"));
+    const Status refused = wire::ErrorOf(Prepare({{0, 5}}));
+    EXPECT_CODE(ErrorCode::kStorage, refused);
+    EXPECT_THAT(refused.message(), testing::HasSubstr("remote.data.dir=/remote"));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto made, h_.files.List("/remote"));
+  EXPECT_TRUE(made.empty());
+  EXPECT_CODE(ErrorCode::kInvalidConfig, OpenRemoteFolder(h_.files, "/remote", false));
+  ASSERT_OK(h_.files.Remove("/remote"));
+  ASSERT_OK(h_.files.Rename("/away", "/remote"));
+  EXPECT_OK(OpenRemoteFolder(h_.files, "/remote", false));
+  EXPECT_OK(Commit(1, first, true));
+  EXPECT_FALSE(Prepare({{0, 5}}).has_error_code());
+}
+
 TEST_F(LakeTieringTest, AnIdleTableIsNeverHandedOut) {
   EXPECT_FALSE(AskWithin(std::chrono::seconds(30)).has_value());
   const auto probes = std::ranges::count(h_.tablet->calls, ApiKey::kListOffsets);
