@@ -57,6 +57,9 @@ void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* sample
   const auto gauge = [samples](const char* name, const char* help, auto value) {
     samples->push_back({name, help, Kind::kGauge, {}, static_cast<double>(value)});
   };
+  const auto counter = [samples](const char* name, const char* help, auto value) {
+    samples->push_back({name, help, Kind::kCounter, {}, static_cast<double>(value)});
+  };
   gauge("sluice_request_budget_used_bytes", "Bodies of requests under way.",
         parts.request_budget.used_bytes());
   gauge("sluice_request_budget_bytes", "Most bytes of requests under way.",
@@ -74,17 +77,20 @@ void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* sample
     gauge("sluice_write_back_budget_bytes",
           "Most bytes of such keys: at half of it they move, at all of it puts wait.",
           parts.memory.write_back_bytes);
+    const auto opening = parts.tablet->opening_bytes();
+    counter("sluice_opening_scanned_bytes_total",
+            "Log that openings of buckets had to check: none after a clean stop.", opening.scanned);
+    counter("sluice_opening_replayed_bytes_total",
+            "Changelog that openings of buckets had to replay into keys: none after a clean stop.",
+            opening.replayed);
   }
   gauge("sluice_sql_rows_used_bytes", "Rows that queries hold outside of the engine.",
         parts.queries.memory->used_bytes());
   gauge("sluice_sql_rows_bytes", "Most bytes of such rows: beyond it queries are refused.",
         parts.queries.memory->bytes_max());
-  samples->push_back(
-      {"sluice_sql_reads_planned_anew_total",
-       "Reads of tables whose point was gone before they ended, and that began anew.",
-       Kind::kCounter,
-       {},
-       static_cast<double>(*parts.queries.planned_anew)});
+  counter("sluice_sql_reads_planned_anew_total",
+          "Reads of tables whose point was gone before they ended, and that began anew.",
+          parts.queries.planned_anew->load());
   gauge("sluice_loop_longest_pause_seconds",
         "Longest callback on a shard's loop since the last look.",
         static_cast<double>(parts.shard_threads.TakeLongestPause().count()) / 1e6);

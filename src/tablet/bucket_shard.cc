@@ -121,6 +121,7 @@ io::Task<Result<std::shared_ptr<Replica>>> BucketShard::OpenReplica(News news) {
   // News of the table did not find the bucket meanwhile.
   CO_ASSIGN_OR_RETURN(auto table, options_.tables->Get(news.id.table_id));
   opened->SetTable(std::move(table));
+  saver_.NoteRead(opened->log().scanned_bytes(), 0);
   co_return opened;
 }
 
@@ -199,36 +200,25 @@ size_t BucketShard::UnsavedLogs() const {
       replicas_, [](const auto& entry) { return !entry.second->log().IsSaved(); }));
 }
 
-// What is to be closed, and which keys move: of buckets with most to replay, what is quick to move.
-BucketShard::Left BucketShard::TakeAll(bool between_syncs) {
+// What is to be closed, most to replay first.
+std::deque<std::shared_ptr<Replica>> BucketShard::TakeAll() {
   std::vector<std::shared_ptr<Replica>> replicas = Replicas();
   replicas_.clear();
   in_order_.clear();
   std::ranges::sort(replicas, std::greater(),
                     [](const auto& replica) { return replica->unsaved().replay_bytes; });
-  Left left;
-  size_t moves_left = kMovesAtStop;
-  uint64_t bytes_left = kMovedBytesAtStop;
-  for (const auto& replica : replicas) {
-    const Unsaved& unsaved = replica->unsaved();
-    const bool fits = moves_left > 0 && unsaved.key_bytes <= bytes_left;
-    const bool moves = unsaved.replay_bytes == 0 || fits;
-    if (fits) {
-      --moves_left;
-      bytes_left -= unsaved.key_bytes;
-    }
-    left.push_back(
-        {replica, {.save_log = true, .move_keys = moves, .between_syncs = between_syncs}});
-  }
-  return left;
+  return {replicas.begin(), replicas.end()};
 }
 
 io::Task<Status> BucketShard::CloseAll(bool between_syncs) {
   while (!LanesAreFree()) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
   saver_.Stop();
-  auto left = std::make_shared<Left>(TakeAll(between_syncs));
+  auto all = std::make_shared<ToClose>();
+  all->left = TakeAll();
+  all->between_syncs = between_syncs;
+  all->moves_until = loop_->clock().Monotonic() + options_.server->stop_moves_max;
   const Gather<Status> gather(*loop_, kLanes);
-  for (size_t lane = 0; lane < kLanes; ++lane) io::Spawn(CloseLane(this, left, gather, lane));
+  for (size_t lane = 0; lane < kLanes; ++lane) io::Spawn(CloseLane(this, all, gather, lane));
   const auto closed = co_await gather.Take();
   while (saver_.running()) co_await io::Sleep(*loop_, std::chrono::milliseconds(1));
   for (const Status& status : closed) CO_RETURN_NOT_OK(status);
@@ -236,12 +226,16 @@ io::Task<Status> BucketShard::CloseAll(bool between_syncs) {
 }
 
 // Close one after another of those that are left.
-io::Task<void> BucketShard::CloseLane(BucketShard* shard, std::shared_ptr<Left> left,
+io::Task<void> BucketShard::CloseLane(BucketShard* shard, std::shared_ptr<ToClose> all,
                                       Gather<Status> closed, size_t lane) {
   Status first;
-  while (!left->empty()) {
-    const auto [replica, closing] = left->front();
-    left->pop_front();
+  while (!all->left.empty()) {
+    const std::shared_ptr<Replica> replica = all->left.front();
+    all->left.pop_front();
+    const bool in_time = shard->loop_->clock().Monotonic() < all->moves_until;
+    const Replica::Closing closing{.save_log = true,
+                                   .move_keys = in_time || replica->unsaved().replay_bytes == 0,
+                                   .between_syncs = all->between_syncs};
     const Status status = co_await shard->CloseReplica(replica, closing);
     if (!status.ok())
       LogError("bucket did not close cleanly {} {}", replica->id().ToString(), status.ToString());

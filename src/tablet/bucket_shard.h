@@ -49,12 +49,10 @@ class BucketShard {
   io::Task<Status> Take(News news);
   /// Close the replica; fine when there is none.
   io::Task<Status> StopReplica(Stop stop);
-  /// Close everything: logs whole, and keys as far as moving them takes less than a second or so;
-  /// the next start replays the rest, which the saver bounds. `between_syncs`: see
-  /// Replica::Closing. Errors: the first one, after all were closed.
+  /// Close everything: logs whole, and all keys that there is time to move (`stop_moves_max`), most
+  /// to replay first. `between_syncs`: see Replica::Closing. Errors: the first one, after all were
+  /// closed.
   io::Task<Status> CloseAll(bool between_syncs);
-  static constexpr size_t kMovesAtStop = 16;
-  static constexpr uint64_t kMovedBytesAtStop = 8 << 20;  ///< Memory of their write-back tables.
   /// Logs that are not checkpoints as they are.
   size_t UnsavedLogs() const;
 
@@ -86,12 +84,12 @@ class BucketShard {
   io::Task<Status> RemoveFiles(BucketFolders folders);
   io::Task<Status> RemoveLeftovers(types::BucketId id);
   struct ToClose {
-    std::shared_ptr<Replica> replica;
-    Replica::Closing closing;
+    std::deque<std::shared_ptr<Replica>> left;
+    bool between_syncs = false;
+    std::chrono::nanoseconds moves_until{};  // On the loop's monotonic clock.
   };
-  using Left = std::deque<ToClose>;
-  Left TakeAll(bool between_syncs);
-  static io::Task<void> CloseLane(BucketShard* shard, std::shared_ptr<Left> left,
+  std::deque<std::shared_ptr<Replica>> TakeAll();
+  static io::Task<void> CloseLane(BucketShard* shard, std::shared_ptr<ToClose> all,
                                   Gather<Status> closed, size_t lane);
 
   const Options options_;

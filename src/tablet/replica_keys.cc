@@ -117,6 +117,7 @@ io::Task<Status> Replica::Replay() {
                         co_await options_.server->read_pool->Run(*options_.loop, std::move(fold)));
     keys_->Apply(part);
     opened_replay_bytes_ += part.log_bytes;
+    options_.saver->NoteRead(0, part.log_bytes);
     Account();
     CO_RETURN_NOT_OK(co_await KeepReplayBounded());
   }

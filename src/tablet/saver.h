@@ -55,6 +55,16 @@ class Saver {
   /// Of all buckets of the shard. Threads: any.
   uint64_t key_bytes() const { return key_bytes_.load(std::memory_order_relaxed); }
 
+  /// An opening had to read what nobody had saved: bytes of a log to check, of a changelog to
+  /// replay.
+  void NoteRead(uint64_t scanned_bytes, uint64_t replayed_bytes) {
+    scanned_bytes_ += scanned_bytes;
+    replayed_bytes_ += replayed_bytes;
+  }
+  /// Of all openings so far. Threads: any.
+  uint64_t scanned_bytes() const { return scanned_bytes_; }
+  uint64_t replayed_bytes() const { return replayed_bytes_; }
+
  private:
   struct Job {
     std::shared_ptr<Replica> replica;
@@ -71,6 +81,8 @@ class Saver {
   const Options options_;
   Unsaved sum_;
   std::atomic<uint64_t> key_bytes_{0};
+  std::atomic<uint64_t> scanned_bytes_{0};
+  std::atomic<uint64_t> replayed_bytes_{0};
   std::deque<std::weak_ptr<Replica>> soon_;
   bool running_ = false;
   bool stopping_ = false;

@@ -1,5 +1,4 @@
-// A clean stop of many buckets waits for the device a bounded number of times.
-#include "tablet/bucket_shard.h"
+// A clean stop leaves nothing to check and to replay, also one of many buckets.
 #include "tablet/cold_files_testing.h"
 #include "tablet/testing_internal.h"
 
@@ -58,11 +57,10 @@ TEST_F(StopTest, ManyBucketsAreSyncedAsOne) {
   counting_ = false;
   EXPECT_EQ(Waits("sync all "), 2u);
   // Of each bucket whose keys move: its segment, names and way, and the mark of the closed store.
-  constexpr size_t kMoves = 2 * BucketShard::kMovesAtStop;
-  EXPECT_LE(Waits("sync"), 5 * kMoves + 20);
+  EXPECT_LE(Waits("sync"), 5u * kBuckets + 20);
   Start();
   LeadMany();
-  EXPECT_EQ(Replayed(), kBuckets - kMoves);
+  EXPECT_EQ(Replayed(), 0u);
   for (int bucket = 0; bucket < kBuckets; ++bucket) {
     EXPECT_EQ(ReadAll(kLogTable, bucket).size(), 2u) << bucket;
     ASSERT_OK_AND_ASSIGN(const auto found, Lookup(bucket, {bucket}));
@@ -80,7 +78,7 @@ TEST_F(StopTest, WithoutASyncOfAllEachLogIsSyncedByItself) {
   EXPECT_GE(Waits("sync "), 2u * kBuckets);
   Start();
   LeadMany();
-  Replayed();  // And nothing is scanned.
+  EXPECT_EQ(Replayed(), 0u);
   for (int bucket = 0; bucket < kBuckets; ++bucket) {
     EXPECT_EQ(ReadAll(kLogTable, bucket).size(), 1u) << bucket;
     ASSERT_OK_AND_ASSIGN(const auto found, Lookup(bucket, {bucket}));
@@ -88,17 +86,40 @@ TEST_F(StopTest, WithoutASyncOfAllEachLogIsSyncedByItself) {
   }
 }
 
-TEST_F(StopTest, KeysThatTakeLongToMoveAreLeftToReplay) {
-  constexpr int32_t kRows = 12;
-  for (int32_t id = 0; id < kRows; ++id)
-    ASSERT_OK(Put(0, {{id, std::string(BucketShard::kMovedBytesAtStop / 8, 'n'), id}}));
+TEST_F(StopTest, ManyKeysAreMovedToo) {
+  constexpr int32_t kRows = 24;
+  for (int32_t id = 0; id < kRows; ++id) ASSERT_OK(Put(0, {{id, std::string(1 << 20, 'n'), id}}));
   ASSERT_OK(Put(1, {{1, "name", 1}}));
   Stop();
   Start();
   LeadMany();
-  EXPECT_EQ(Replayed(), 1u);
+  EXPECT_EQ(Replayed(), 0u);
+  EXPECT_EQ(service->opening_bytes().replayed, 0u);
+  EXPECT_EQ(service->opening_bytes().scanned, 0u);
   ASSERT_OK_AND_ASSIGN(const auto found, Lookup(0, {0, kRows - 1}));
   EXPECT_TRUE(found[0].has_value() && found[1].has_value());
+}
+
+class HurriedStopTest : public StopTest {
+ protected:
+  void SetUp() override {
+    options.stop_moves_max = std::chrono::milliseconds(0);
+    StopTest::SetUp();
+  }
+};
+
+TEST_F(HurriedStopTest, KeysThatThereIsNoTimeToMoveAreReplayed) {
+  Write(0);
+  Stop();
+  Start();
+  LeadMany();
+  EXPECT_EQ(Replayed(), static_cast<uint64_t>(kBuckets));
+  EXPECT_GT(service->opening_bytes().replayed, 0u);
+  EXPECT_EQ(service->opening_bytes().scanned, 0u);
+  for (int bucket = 0; bucket < kBuckets; ++bucket) {
+    ASSERT_OK_AND_ASSIGN(const auto found, Lookup(bucket, {bucket}));
+    EXPECT_EQ(found[0], (TestRow{bucket, "name", 0})) << bucket;
+  }
 }
 
 // So that one bucket waits for no one else's writes.

@@ -81,6 +81,16 @@ uint64_t TabletService::write_back_bytes() const {
   return sum;
 }
 
+TabletService::OpeningBytes TabletService::opening_bytes() const {
+  OpeningBytes sum;
+  for (size_t i = 0; i < core_->shard_count(); ++i) {
+    const Saver& saver = core_->shard(i).saver();
+    sum.scanned += saver.scanned_bytes();
+    sum.replayed += saver.replayed_bytes();
+  }
+  return sum;
+}
+
 io::Task<std::vector<BucketStatus>> TabletService::Buckets(io::Loop& loop) {
   return core_->Statuses(loop);
 }

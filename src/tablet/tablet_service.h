@@ -50,6 +50,9 @@ struct TabletOptions {
   uint64_t unsaved_log_bytes_max = 128 << 20;
   uint64_t replay_bytes_max = 64 << 20;
   uint64_t save_soon_bytes_min = 256 << 10;
+  /// A clean stop moves all keys to the stores; what it has not begun to move by then is replayed
+  /// by the next start.
+  std::chrono::milliseconds stop_moves_max{10'000};
   size_t waiting_puts_bytes_max = 8 << 20;  ///< Puts of one bucket that wait for a read.
   std::chrono::milliseconds recovery_checkpoint_interval{60'000};
   std::chrono::milliseconds checkpoint_file_interval{5'000};  ///< Saves of recovery points.
@@ -109,6 +112,12 @@ class TabletService : public io::Service {
   io::Task<std::vector<BucketStatus>> Buckets(io::Loop& loop);
   /// Memory of all write-back tables. Threads: any.
   uint64_t write_back_bytes() const;
+  /// What openings had to check of logs, and to replay into keys. Threads: any.
+  struct OpeningBytes {
+    uint64_t scanned = 0;
+    uint64_t replayed = 0;
+  };
+  OpeningBytes opening_bytes() const;
 
  private:
   std::shared_ptr<TabletCore> core_;
