@@ -126,6 +126,7 @@ struct Rewording {
   std::string_view text;
   std::string_view words;
   std::string_view operations;
+  ErrorCode code = ErrorCode::kInvalidTable;
 };
 constexpr std::string_view kRegularExpressions = "REGEXP,REGEXP_REPLACE,REGEXP_EXTRACT,SIMILAR TO";
 constexpr std::string_view kDeviations = "STDDEV,STDDEV_POP,STDDEV_SAMP,VARIANCE,VAR_POP,VAR_SAMP";
@@ -206,8 +207,10 @@ constexpr Rewording kRewordings[] = {
     {"the escape stands *", "$0", "LIKE"},
     {"time pattern is not supported*", "$0", "DATE_FORMAT,FROM_UNIXTIME"},
     {"a JSON path *", "$0", "JSON_VALUE,JSON_QUERY,JSON_EXISTS"},
-    {"strict JSON paths *", "$0", "JSON_VALUE,JSON_QUERY,JSON_EXISTS"},
-    {"JSON paths that *", "$0", "JSON_VALUE,JSON_QUERY,JSON_EXISTS"},
+    {"strict JSON paths *", "$0", "JSON_VALUE,JSON_QUERY,JSON_EXISTS",
+     ErrorCode::kUnsupportedVersion},
+    {"JSON paths that *", "$0", "JSON_VALUE,JSON_QUERY,JSON_EXISTS",
+     ErrorCode::kUnsupportedVersion},
     {"RAND_INTEGER needs *", "$0", "RAND_INTEGER"},
     {"ELEMENT: *", "$0", "ELEMENT"},
     {"a function makes too *", "$0",
@@ -383,7 +386,7 @@ Status EngineError(const char* message, const EngineText& text) {
     const bool refused = kind == std::end(kKinds) || kind->code != ErrorCode::kInvalidTable;
     if (refused && said.kind != "Binder" && said.kind != "Not implemented") break;
     if (place == nullptr) place = OnlyPlace(text, rewording.operations);
-    return At(place, ErrorCode::kInvalidTable, FillWords(rewording.words, said.message, *parts));
+    return At(place, rewording.code, FillWords(rewording.words, said.message, *parts));
   }
   const std::string shown = Shown(said.message, kEngineWordsMax);
   if (kind != std::end(kKinds)) return At(place, kind->code, std::string(kind->words) + shown);

@@ -194,6 +194,18 @@ TEST(SessionTest, TimestampsOutOfRangeAreErrors) {
       << answer.status().ToString();
 }
 
+TEST(SessionTest, AMistakeInAJsonPathHasOneCodeWhereverItComesFrom) {
+  MemorySession memory;
+  for (const std::string path : {"a", "strict $.a", "$.a[*]", "$..a", "$.a[", "$.a ? (@ > 1)"}) {
+    const Status constant = memory.Run("SELECT JSON_VALUE('{\"a\": 1}', '" + path + "')").status();
+    const Status column =
+        memory.Run("SELECT JSON_VALUE('{\"a\": 1}', p) FROM (VALUES ('" + path + "')) AS t(p)")
+            .status();
+    EXPECT_FALSE(constant.ok()) << path;
+    EXPECT_EQ(CodeOf(constant), CodeOf(column)) << path << ": " << constant << " | " << column;
+  }
+}
+
 // A catalog whose server does not answer when it is asked for a table.
 class SilentCatalog : public MemoryCatalog {
  public:
