@@ -64,7 +64,7 @@ constexpr SimpleFunction kSimpleFunctions[] = {
     {"REGEXP_EXTRACT", "ss", "STRING?",
      "CASE WHEN regexp_matches($1, $2) THEN regexp_extract($1, $2) END"},
     {"REGEXP_EXTRACT", "ssi", "STRING?",
-     "CASE WHEN $3 >= 0 AND regexp_matches($1, $2) THEN regexp_extract($1, $2, $3) END"},
+     "coalesce(nullif(regexp_extract($1, $2, $3), ''), regexp_extract_all($1, $2, $3)[1])"},
     {"SPLIT_INDEX", "ssi", "STRING?", "flink_split_index($1, $2, $3)"},
     {"PARSE_URL", "ss", "STRING?", "flink_parse_url($1, $2)"},
     {"IS_ALPHA", "s", "BOOLEAN", "flink_is_alpha($1)"},
