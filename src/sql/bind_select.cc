@@ -190,107 +190,163 @@ Status CheckGroupKey(const ast::Expr& expr, const Bound& key) {
   return Status::OK();
 }
 
+/// One SELECT on its way to SQL, clause by clause.
+class SelectBinder {
+ public:
+  SelectBinder(Binder::Impl& binder, const ast::Select& select, Scope* outer, Frame* frame)
+      : binder_(binder), select_(select) {
+    scope_.outer = outer;
+    scope_.frame = frame;
+    context_.scope = &scope_;
+  }
+  SelectBinder(const SelectBinder&) = delete;
+  SelectBinder& operator=(const SelectBinder&) = delete;
+
+  Result<BoundQuery> Bind(const std::vector<ast::SortKey>* order) {
+    RETURN_NOT_OK(BindRows());
+    RETURN_NOT_OK(BindWindow());
+    RETURN_NOT_OK(BindLists(order));
+    from_ = relation_.sql.empty() ? "" : " FROM " + relation_.sql;
+    if (IsAggregated()) RETURN_NOT_OK(Group());
+    return Finish();
+  }
+
+ private:
+  // FROM and WHERE.
+  Status BindRows() {
+    if (select_.from != nullptr) {
+      ASSIGN_OR_RAISE(relation_, binder_.From(*select_.from, scope_.outer, scope_.frame));
+    }
+    scope_.columns = relation_.columns;
+    if (select_.where == nullptr) return Status::OK();
+    context_.clause = "WHERE";
+    ASSIGN_OR_RAISE(BoundPtr condition, binder_.Condition(*select_.where, context_));
+    condition = WithJoinKeys(condition, scope_.columns);
+    binder_.PushPredicates(condition, scope_.columns);
+    where_ = " WHERE " + Emit(*condition);
+    return Status::OK();
+  }
+
+  // A window in GROUP BY becomes two columns of the relation, by which it is then grouped.
+  Status BindWindow() {
+    context_.clause = "GROUP BY";
+    ASSIGN_OR_RAISE(window_, binder_.FindGroupWindow(select_, context_, &window_position_));
+    if (!window_) return Status::OK();
+    const Position at = select_.group_by[window_position_]->at;
+    ASSIGN_OR_RAISE(WindowColumns columns,
+                    binder_.AddWindow(window_->kind, window_->time, window_->intervals_ms, at,
+                                      relation_, where_));
+    window_->start = columns.start;
+    window_->end = columns.end;
+    relation_.sql = std::move(columns.sql);
+    where_.clear();
+    context_.window = &*window_;
+    return Status::OK();
+  }
+
+  // SELECT, HAVING and ORDER BY, over the rows.
+  Status BindLists(const std::vector<ast::SortKey>* order) {
+    context_.clause = "SELECT";
+    context_.aggregates = true;
+    context_.grouped =
+        select_.grouped && !(select_.group_by.empty() && select_.grouping_sets.empty());
+    context_.windows = &select_.windows;
+    ASSIGN_OR_RAISE(items_, BindItems(binder_, select_, context_));
+    if (select_.having != nullptr) {
+      context_.clause = "HAVING";
+      ASSIGN_OR_RAISE(having_, binder_.Condition(*select_.having, context_));
+    }
+    if (order != nullptr) {
+      ASSIGN_OR_RAISE(keys_, BindOrder(binder_, *order, items_, select_, context_));
+    }
+    return Status::OK();
+  }
+
+  bool IsAggregated() const {
+    const auto aggregates = [](const BoundPtr& value) {
+      return value != nullptr && ContainsAggregate(*value);
+    };
+    return select_.grouped || having_ != nullptr ||
+           std::ranges::any_of(items_, aggregates, &Item::value) ||
+           std::ranges::any_of(keys_, aggregates, &OrderKey::value);
+  }
+
+  // From here on all is over the groups.
+  Status Group() {
+    Grouping grouping(binder_, scope_);
+    RETURN_NOT_OK(AddKeys(&grouping));
+    for (Item& item : items_) {
+      ASSIGN_OR_RAISE(item.value, grouping.Rewrite(item.value, item.at));
+    }
+    if (having_ != nullptr) {
+      ASSIGN_OR_RAISE(having_, grouping.Rewrite(having_, select_.having->at));
+    }
+    for (OrderKey& key : keys_) {
+      if (key.item) continue;
+      ASSIGN_OR_RAISE(key.value, grouping.Rewrite(key.value, key.at));
+    }
+    from_ = " FROM (" + grouping.Sql(from_, where_, select_.grouping_sets) + ")";
+    where_ = having_ == nullptr ? "" : " WHERE " + Emit(*having_);
+    return Status::OK();
+  }
+
+  Status AddKeys(Grouping* grouping) {
+    ExprContext context{.scope = &scope_, .clause = "GROUP BY"};
+    for (size_t i = 0; i < select_.group_by.size(); ++i) {
+      if (window_ && i == window_position_) {
+        grouping->AddKey(window_->start, false);
+        grouping->AddKey(window_->end, false);
+        continue;
+      }
+      ASSIGN_OR_RAISE(BoundPtr key, binder_.Expression(*select_.group_by[i], context));
+      RETURN_NOT_OK(CheckGroupKey(*select_.group_by[i], *key));
+      const bool missing = std::ranges::any_of(
+          select_.grouping_sets,
+          [i](const std::vector<size_t>& set) { return std::ranges::find(set, i) == set.end(); });
+      grouping->AddKey(std::move(key), missing);
+    }
+    return Status::OK();
+  }
+
+  BoundQuery Finish() const {
+    BoundQuery bound;
+    std::string list;
+    for (const Item& item : items_) {
+      bound.columns.push_back({item.name, item.value->type, binder_.NextName()});
+      list += (list.empty() ? "" : ", ") + binder_.Typed(*item.value) + " AS " +
+              bound.columns.back().internal;
+    }
+    bound.sql =
+        std::string("SELECT ") + (select_.distinct ? "DISTINCT " : "") + list + from_ + where_;
+    std::string sorted;
+    for (const OrderKey& key : keys_) {
+      sorted += (sorted.empty() ? " ORDER BY " : ", ") +
+                (key.item ? bound.columns[*key.item].internal : Emit(*key.value)) + key.direction;
+    }
+    bound.sql += sorted;
+    return bound;
+  }
+
+  Binder::Impl& binder_;
+  const ast::Select& select_;
+  Scope scope_;
+  ExprContext context_;
+  BoundRelation relation_;
+  std::optional<GroupWindow> window_;
+  size_t window_position_ = 0;  // In GROUP BY.
+  std::vector<Item> items_;
+  BoundPtr having_;
+  std::vector<OrderKey> keys_;
+  std::string from_;
+  std::string where_;
+};
+
 }  // namespace
 
 Result<BoundQuery> Binder::Impl::Select(const ast::Select& select,
                                         const std::vector<ast::SortKey>* order, Scope* outer,
                                         Frame* frame) {
-  BoundRelation relation;
-  if (select.from != nullptr) {
-    ASSIGN_OR_RAISE(relation, From(*select.from, outer, frame));
-  }
-  Scope scope{.columns = relation.columns, .outer = outer, .frame = frame};
-  ExprContext context{.scope = &scope, .clause = "WHERE"};
-  std::string where;
-  if (select.where != nullptr) {
-    ASSIGN_OR_RAISE(BoundPtr condition, Condition(*select.where, context));
-    condition = WithJoinKeys(condition, scope.columns);
-    PushPredicates(condition, scope.columns);
-    where = " WHERE " + Emit(*condition);
-  }
-
-  // A window in GROUP BY becomes two columns of the relation, by which it is then grouped.
-  size_t window_position = 0;
-  context.clause = "GROUP BY";
-  ASSIGN_OR_RAISE(std::optional<GroupWindow> window,
-                  FindGroupWindow(select, context, &window_position));
-  if (window) {
-    const Position at = select.group_by[window_position]->at;
-    ASSIGN_OR_RAISE(WindowColumns columns, AddWindow(window->kind, window->time,
-                                                     window->intervals_ms, at, relation, where));
-    window->start = columns.start;
-    window->end = columns.end;
-    relation.sql = std::move(columns.sql);
-    where.clear();
-    context.window = &*window;
-  }
-
-  context.clause = "SELECT";
-  context.aggregates = true;
-  context.grouped = select.grouped && !(select.group_by.empty() && select.grouping_sets.empty());
-  context.windows = &select.windows;
-  ASSIGN_OR_RAISE(std::vector<Item> items, BindItems(*this, select, context));
-  BoundPtr having;
-  if (select.having != nullptr) {
-    context.clause = "HAVING";
-    ASSIGN_OR_RAISE(having, Condition(*select.having, context));
-  }
-  std::vector<OrderKey> keys;
-  if (order != nullptr) {
-    ASSIGN_OR_RAISE(keys, BindOrder(*this, *order, items, select, context));
-  }
-
-  std::string from = relation.sql.empty() ? "" : " FROM " + relation.sql;
-  bool aggregated = select.grouped || having != nullptr;
-  for (const Item& item : items) aggregated = aggregated || ContainsAggregate(*item.value);
-  for (const OrderKey& key : keys)
-    aggregated = aggregated || (key.value != nullptr && ContainsAggregate(*key.value));
-  if (aggregated) {
-    Grouping grouping(*this, scope);
-    ExprContext key_context{.scope = &scope, .clause = "GROUP BY"};
-    for (size_t i = 0; i < select.group_by.size(); ++i) {
-      if (window && i == window_position) {
-        grouping.AddKey(window->start, false);
-        grouping.AddKey(window->end, false);
-        continue;
-      }
-      ASSIGN_OR_RAISE(BoundPtr key, Expression(*select.group_by[i], key_context));
-      RETURN_NOT_OK(CheckGroupKey(*select.group_by[i], *key));
-      const bool missing = std::ranges::any_of(
-          select.grouping_sets,
-          [i](const std::vector<size_t>& set) { return std::ranges::find(set, i) == set.end(); });
-      grouping.AddKey(std::move(key), missing);
-    }
-    for (Item& item : items) {
-      ASSIGN_OR_RAISE(item.value, grouping.Rewrite(item.value, item.at));
-    }
-    if (having != nullptr) {
-      ASSIGN_OR_RAISE(having, grouping.Rewrite(having, select.having->at));
-    }
-    for (OrderKey& key : keys) {
-      if (key.item) continue;
-      ASSIGN_OR_RAISE(key.value, grouping.Rewrite(key.value, key.at));
-    }
-    from = " FROM (" + grouping.Sql(from, where, select.grouping_sets) + ")";
-    where = having == nullptr ? "" : " WHERE " + Emit(*having);
-  }
-
-  BoundQuery bound;
-  std::string list;
-  for (const Item& item : items) {
-    SqlType type = item.value->type;
-    bound.columns.push_back({item.name, type, NextName()});
-    list +=
-        (list.empty() ? "" : ", ") + Typed(*item.value) + " AS " + bound.columns.back().internal;
-  }
-  bound.sql = std::string("SELECT ") + (select.distinct ? "DISTINCT " : "") + list + from + where;
-  std::string sorted;
-  for (const OrderKey& key : keys) {
-    sorted += (sorted.empty() ? " ORDER BY " : ", ") +
-              (key.item ? bound.columns[*key.item].internal : Emit(*key.value)) + key.direction;
-  }
-  bound.sql += sorted;
-  return bound;
+  return SelectBinder(*this, select, outer, frame).Bind(order);
 }
 
 }  // namespace sluice::sql

@@ -46,6 +46,10 @@ constexpr std::pair<std::string_view, std::string_view> kExtractors[] = {
 
 constexpr std::string_view kDefaultPattern = "yyyy-MM-dd HH:mm:ss";
 
+Status BadTimeArguments(const ast::Expr& call) {
+  return InvalidAt(call.at, "function does not take these arguments, name=", call.name);
+}
+
 }  // namespace
 
 Result<BoundPtr> Binder::Impl::Extract(const std::string& unit, BoundPtr time, Position at) {
@@ -166,69 +170,76 @@ Result<BoundPtr> Binder::Impl::TimeFunction(const ast::Expr& call, std::vector<B
     return Cast(MakeString(name == "CURRENT_DATABASE" ? context_.database : context_.catalog),
                 SqlType::String(false), CastMode::kCast, call.at);
   }
-  const auto all_text = [&args] {
-    return std::ranges::all_of(
-        args, [](const BoundPtr& arg) { return arg->type.is_text() || arg->is_null_literal(); });
-  };
-  const auto bad = [&] {
-    return InvalidAt(call.at, "function does not take these arguments, name=", name);
-  };
-  const BoundPtr pattern = count == 2 ? args[1] : MakeString(kDefaultPattern);
-  if (name == "DATE_FORMAT") {
-    if (count != 2 || !args[1]->type.is_text()) return bad();
-    if (!IsDateOrTimestamp(args[0]->type) && !args[0]->type.is_text()) return bad();
-    ASSIGN_OR_RAISE(args[0],
-                    Widen(args[0], SqlType::Timestamp(6, args[0]->type.nullable), call.at));
-    return MakeTyped(name, SqlType::String(), "flink_date_format($1, $2)", args);
-  }
-  if (name == "TO_DATE" && (count == 1 || count == 2)) {
-    if (!all_text()) return bad();
-    const BoundPtr date = count == 2 ? args[1] : MakeString("yyyy-MM-dd");
+  return TimeTextFunction(call, args, matched);
+}
+
+// Between times on one side, text and numbers on the other.
+Result<BoundPtr> Binder::Impl::TimeTextFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                                bool* matched) {
+  const std::string& name = call.name;
+  const size_t count = args.size();
+  const bool one_or_two = count == 1 || count == 2;
+  if (name == "DATE_FORMAT") return DateFormat(call, args);
+  if (name == "TO_TIMESTAMP_LTZ" && one_or_two && args[0]->type.is_numeric())
+    return TimestampOfEpoch(call, args);
+  if (name == "FROM_UNIXTIME" && one_or_two) return FromUnixTime(call, args);
+  *matched = (name == "TO_DATE" && one_or_two) || (name == "TO_TIMESTAMP" && one_or_two) ||
+             (name == "UNIX_TIMESTAMP" && count <= 2) || (name == "CONVERT_TZ" && count == 3);
+  if (!*matched) return nullptr;
+  const bool all_text = std::ranges::all_of(
+      args, [](const BoundPtr& arg) { return arg->type.is_text() || arg->is_null_literal(); });
+  if (!all_text) return BadTimeArguments(call);
+  if (name == "UNIX_TIMESTAMP") return UnixTimestamp(call, args);
+  if (name == "TO_DATE") {
+    if (count == 1) args.push_back(MakeString("yyyy-MM-dd"));
     return MakeTyped(name, SqlType::Of(SqlKind::kDate), "CAST(flink_parse_pattern($1, $2) AS DATE)",
-                     {args[0], date});
-  }
-  if (name == "TO_TIMESTAMP" && (count == 1 || count == 2)) {
-    if (!all_text()) return bad();
-    if (count == 1)
-      return MakeTyped(name, SqlType::Timestamp(3), "flink_cut(flink_try_text_to_timestamp($1), 3)",
-                       args);
-    return MakeTyped(name, SqlType::Timestamp(3), "flink_cut(flink_parse_pattern($1, $2), 3)",
                      args);
   }
-  if (name == "TO_TIMESTAMP_LTZ" && (count == 1 || count == 2) && args[0]->type.is_numeric()) {
-    const std::string digits = count == 2 ? args[1]->constant.value_or("") : "3";
-    if (digits != "0" && digits != "3")
-      return InvalidAt(call.at, "TO_TIMESTAMP_LTZ needs precision 0 (seconds) or 3 (milliseconds)");
-    const std::string text = digits == "0" ? "make_timestamp(CAST($1 AS BIGINT) * 1000000)"
-                                           : "make_timestamp(CAST($1 AS BIGINT) * 1000)";
-    return MakeTyped(name, SqlType::TimestampLtz(3), text, {args[0]});
+  if (name == "TO_TIMESTAMP") {
+    const char* text = count == 1 ? "flink_cut(flink_try_text_to_timestamp($1), 3)"
+                                  : "flink_cut(flink_parse_pattern($1, $2), 3)";
+    return MakeTyped(name, SqlType::Timestamp(3), text, args);
   }
-  if (name == "FROM_UNIXTIME" && (count == 1 || count == 2)) {
-    if (!args[0]->type.is_integer() || !pattern->type.is_text()) return bad();
-    BoundPtr instant = MakeTyped(name, SqlType::TimestampLtz(6),
-                                 "make_timestamp(CAST($1 AS BIGINT) * 1000000)", {args[0]});
-    ASSIGN_OR_RAISE(BoundPtr local, Widen(std::move(instant), SqlType::Timestamp(6), call.at));
-    return MakeTyped(name, SqlType::String(), "flink_date_format($1, $2)",
-                     {std::move(local), pattern});
-  }
-  if (name == "UNIX_TIMESTAMP" && count <= 2) {
-    if (count == 0) return MakeInteger(context_.now_ms / 1000);
-    if (!all_text()) return bad();
-    BoundPtr local =
-        MakeTyped(name, SqlType::Timestamp(6), "flink_parse_pattern($1, $2)", {args[0], pattern});
-    ASSIGN_OR_RAISE(BoundPtr instant, Widen(std::move(local), SqlType::TimestampLtz(6), call.at));
-    return MakeTyped(name, SqlType::Of(SqlKind::kBigInt, AnyNullable(args)),
-                     "CAST(floor(epoch($1)) AS BIGINT)", {std::move(instant)});
-  }
-  if (name == "CONVERT_TZ" && count == 3) {
-    if (!all_text()) return bad();
-    return MakeTyped(
-        name, SqlType::String(),
-        "flink_timestamp_text(timezone($3, timezone($2, flink_try_text_to_timestamp($1))), 0)",
-        args);
-  }
-  *matched = false;
-  return nullptr;
+  return MakeTyped(
+      name, SqlType::String(),
+      "flink_timestamp_text(timezone($3, timezone($2, flink_try_text_to_timestamp($1))), 0)", args);
+}
+
+Result<BoundPtr> Binder::Impl::DateFormat(const ast::Expr& call, std::vector<BoundPtr>& args) {
+  if (args.size() != 2 || !args[1]->type.is_text()) return BadTimeArguments(call);
+  if (!IsDateOrTimestamp(args[0]->type) && !args[0]->type.is_text()) return BadTimeArguments(call);
+  ASSIGN_OR_RAISE(args[0], Widen(args[0], SqlType::Timestamp(6, args[0]->type.nullable), call.at));
+  return MakeTyped(call.name, SqlType::String(), "flink_date_format($1, $2)", args);
+}
+
+Result<BoundPtr> Binder::Impl::TimestampOfEpoch(const ast::Expr& call,
+                                                std::vector<BoundPtr>& args) {
+  const std::string digits = args.size() == 2 ? args[1]->constant.value_or("") : "3";
+  if (digits != "0" && digits != "3")
+    return InvalidAt(call.at, "TO_TIMESTAMP_LTZ needs precision 0 (seconds) or 3 (milliseconds)");
+  const std::string text = digits == "0" ? "make_timestamp(CAST($1 AS BIGINT) * 1000000)"
+                                         : "make_timestamp(CAST($1 AS BIGINT) * 1000)";
+  return MakeTyped(call.name, SqlType::TimestampLtz(3), text, {args[0]});
+}
+
+Result<BoundPtr> Binder::Impl::FromUnixTime(const ast::Expr& call, std::vector<BoundPtr>& args) {
+  if (args.size() == 1) args.push_back(MakeString(kDefaultPattern));
+  if (!args[0]->type.is_integer() || !args[1]->type.is_text()) return BadTimeArguments(call);
+  BoundPtr instant = MakeTyped(call.name, SqlType::TimestampLtz(6),
+                               "make_timestamp(CAST($1 AS BIGINT) * 1000000)", {args[0]});
+  ASSIGN_OR_RAISE(BoundPtr local, Widen(std::move(instant), SqlType::Timestamp(6), call.at));
+  return MakeTyped(call.name, SqlType::String(), "flink_date_format($1, $2)",
+                   {std::move(local), args[1]});
+}
+
+Result<BoundPtr> Binder::Impl::UnixTimestamp(const ast::Expr& call, std::vector<BoundPtr>& args) {
+  if (args.empty()) return MakeInteger(context_.now_ms / 1000);
+  const bool nullable = AnyNullable(args);
+  if (args.size() == 1) args.push_back(MakeString(kDefaultPattern));
+  BoundPtr local = MakeTyped(call.name, SqlType::Timestamp(6), "flink_parse_pattern($1, $2)", args);
+  ASSIGN_OR_RAISE(BoundPtr instant, Widen(std::move(local), SqlType::TimestampLtz(6), call.at));
+  return MakeTyped(call.name, SqlType::Of(SqlKind::kBigInt, nullable),
+                   "CAST(floor(epoch($1)) AS BIGINT)", {std::move(instant)});
 }
 
 }  // namespace sluice::sql

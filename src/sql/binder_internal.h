@@ -164,6 +164,12 @@ class Binder::Impl {
   Result<BoundPtr> CollectionFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
                                       bool* matched);
   Result<BoundPtr> TimeFunction(const ast::Expr& call, std::vector<BoundPtr>& args, bool* matched);
+  Result<BoundPtr> TimeTextFunction(const ast::Expr& call, std::vector<BoundPtr>& args,
+                                    bool* matched);
+  Result<BoundPtr> DateFormat(const ast::Expr& call, std::vector<BoundPtr>& args);
+  Result<BoundPtr> TimestampOfEpoch(const ast::Expr& call, std::vector<BoundPtr>& args);
+  Result<BoundPtr> FromUnixTime(const ast::Expr& call, std::vector<BoundPtr>& args);
+  Result<BoundPtr> UnixTimestamp(const ast::Expr& call, std::vector<BoundPtr>& args);
   Result<BoundPtr> Extract(const std::string& unit, BoundPtr time, Position at);
   Result<BoundPtr> FloorTo(const ast::Expr& call, BoundPtr time);
   Result<BoundPtr> TimestampDiff(const ast::Expr& call, std::vector<BoundPtr>& args);

@@ -3,6 +3,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -15,6 +16,13 @@ namespace {
 const char* BufferAt(const arrow::ArrayData& data, size_t index) {
   if (index >= data.buffers.size() || data.buffers[index] == nullptr) return nullptr;
   return reinterpret_cast<const char*>(data.buffers[index]->data());
+}
+
+// Of types that fit by their kind: whether their parameters do.
+bool HasShapeOf(const DataType& type, const arrow::ArrayData& data) {
+  if (type.kind() == TypeKind::kDecimal)
+    return static_cast<const arrow::Decimal128Type&>(*data.type).scale() == type.scale();
+  return type.kind() != TypeKind::kRow || data.child_data.size() == type.fields().size();
 }
 
 }  // namespace
@@ -48,85 +56,67 @@ void ColumnView::SetUnit(int unit) {
   }
 }
 
+// Which Arrow types hold values of which of ours.
+std::optional<ColumnView::Source> ColumnView::SourceOf(TypeKind kind, arrow::Type::type arrow) {
+  struct Fit {
+    TypeKind kind;
+    arrow::Type::type arrow;
+    Source source;
+  };
+  static constexpr Fit kFits[] = {
+      {TypeKind::kBoolean, arrow::Type::BOOL, Source::kBool},
+      {TypeKind::kTinyInt, arrow::Type::INT8, Source::kInt8},
+      {TypeKind::kSmallInt, arrow::Type::INT16, Source::kInt16},
+      {TypeKind::kInteger, arrow::Type::INT32, Source::kInt32},
+      {TypeKind::kDate, arrow::Type::DATE32, Source::kInt32},
+      {TypeKind::kBigInt, arrow::Type::INT64, Source::kInt64},
+      {TypeKind::kFloat, arrow::Type::FLOAT, Source::kFloat},
+      {TypeKind::kDouble, arrow::Type::DOUBLE, Source::kDouble},
+      {TypeKind::kTime, arrow::Type::TIME32, Source::kTime},
+      {TypeKind::kTime, arrow::Type::TIME64, Source::kTime},
+      {TypeKind::kTimestamp, arrow::Type::TIMESTAMP, Source::kTimestamp},
+      {TypeKind::kTimestampLtz, arrow::Type::TIMESTAMP, Source::kTimestamp},
+      {TypeKind::kDecimal, arrow::Type::DECIMAL128, Source::kDecimal},
+      {TypeKind::kChar, arrow::Type::STRING, Source::kBytes},
+      {TypeKind::kChar, arrow::Type::BINARY, Source::kBytes},
+      {TypeKind::kString, arrow::Type::STRING, Source::kBytes},
+      {TypeKind::kString, arrow::Type::BINARY, Source::kBytes},
+      {TypeKind::kBytes, arrow::Type::BINARY, Source::kBytes},
+      {TypeKind::kBytes, arrow::Type::FIXED_SIZE_BINARY, Source::kFixedBytes},
+      {TypeKind::kBinary, arrow::Type::BINARY, Source::kBytes},
+      {TypeKind::kBinary, arrow::Type::FIXED_SIZE_BINARY, Source::kFixedBytes},
+      {TypeKind::kArray, arrow::Type::LIST, Source::kNested},
+      {TypeKind::kMap, arrow::Type::MAP, Source::kNested},
+      {TypeKind::kRow, arrow::Type::STRUCT, Source::kNested},
+  };
+  const auto found = std::ranges::find_if(
+      kFits, [&](const Fit& fit) { return fit.kind == kind && fit.arrow == arrow; });
+  return found == std::end(kFits) ? std::nullopt : std::optional(found->source);
+}
+
 Status ColumnView::SetSource(const DataType& type, const arrow::ArrayData& data) {
   const arrow::DataType& arrow_type = *data.type;
-  const auto is = [&](arrow::Type::type id) { return arrow_type.id() == id; };
-  const auto fits = [&](bool matches, Source source) {
-    if (matches) source_ = source;
-    return matches;
-  };
-  bool known = is(arrow::Type::NA);
-  if (known) return Status::OK();
-  switch (type.kind()) {
-    case TypeKind::kBoolean:
-      known = fits(is(arrow::Type::BOOL), Source::kBool);
-      break;
-    case TypeKind::kTinyInt:
-      known = fits(is(arrow::Type::INT8), Source::kInt8);
-      break;
-    case TypeKind::kSmallInt:
-      known = fits(is(arrow::Type::INT16), Source::kInt16);
-      break;
-    case TypeKind::kInteger:
-      known = fits(is(arrow::Type::INT32), Source::kInt32);
-      break;
-    case TypeKind::kDate:
-      known = fits(is(arrow::Type::DATE32), Source::kInt32);
-      break;
-    case TypeKind::kBigInt:
-      known = fits(is(arrow::Type::INT64), Source::kInt64);
-      break;
-    case TypeKind::kFloat:
-      known = fits(is(arrow::Type::FLOAT), Source::kFloat);
-      break;
-    case TypeKind::kDouble:
-      known = fits(is(arrow::Type::DOUBLE), Source::kDouble);
-      break;
-    case TypeKind::kTime:
-      known = fits(is(arrow::Type::TIME32) || is(arrow::Type::TIME64), Source::kTime);
-      if (!known) break;
-      value_bytes_ = is(arrow::Type::TIME32) ? 4 : 8;
-      SetUnit(static_cast<const arrow::TimeType&>(arrow_type).unit());
-      break;
-    case TypeKind::kTimestamp:
-    case TypeKind::kTimestampLtz:
-      known = fits(is(arrow::Type::TIMESTAMP), Source::kTimestamp);
-      if (known) SetUnit(static_cast<const arrow::TimestampType&>(arrow_type).unit());
-      break;
-    case TypeKind::kDecimal: {
-      known = fits(is(arrow::Type::DECIMAL128), Source::kDecimal) &&
-              static_cast<const arrow::Decimal128Type&>(arrow_type).scale() == type.scale();
-      break;
-    }
-    case TypeKind::kChar:
-    case TypeKind::kString:
-      known = fits(is(arrow::Type::STRING) || is(arrow::Type::BINARY), Source::kBytes);
-      break;
-    case TypeKind::kBytes:
-    case TypeKind::kBinary:
-      known = fits(is(arrow::Type::BINARY), Source::kBytes);
-      if (!known) known = fits(is(arrow::Type::FIXED_SIZE_BINARY), Source::kFixedBytes);
-      if (is(arrow::Type::FIXED_SIZE_BINARY)) {
-        value_bytes_ = static_cast<const arrow::FixedSizeBinaryType&>(arrow_type).byte_width();
-      }
-      break;
-    case TypeKind::kArray:
-      known = fits(is(arrow::Type::LIST), Source::kNested);
-      break;
-    case TypeKind::kMap:
-      known = fits(is(arrow::Type::MAP), Source::kNested);
-      break;
-    case TypeKind::kRow:
-      known = fits(is(arrow::Type::STRUCT), Source::kNested) &&
-              data.child_data.size() == type.fields().size();
-      break;
-  }
-  if (!known) {
+  if (arrow_type.id() == arrow::Type::NA) return Status::OK();
+  const auto source = SourceOf(type.kind(), arrow_type.id());
+  if (!source || !HasShapeOf(type, data)) {
     return Error(ErrorCode::kInvalidTable,
                  "arrow column does not fit its type type=", type.ToString(),
                  " arrow=", arrow_type.ToString());
   }
+  source_ = *source;
+  SetWidth(arrow_type);
   return source_ == Source::kNested ? SetChildren(type, data) : Status::OK();
+}
+
+void ColumnView::SetWidth(const arrow::DataType& type) {
+  if (source_ == Source::kTime) {
+    value_bytes_ = type.id() == arrow::Type::TIME32 ? 4 : 8;
+    SetUnit(static_cast<const arrow::TimeType&>(type).unit());
+  } else if (source_ == Source::kTimestamp) {
+    SetUnit(static_cast<const arrow::TimestampType&>(type).unit());
+  } else if (source_ == Source::kFixedBytes) {
+    value_bytes_ = static_cast<const arrow::FixedSizeBinaryType&>(type).byte_width();
+  }
 }
 
 Status ColumnView::SetChildren(const DataType& type, const arrow::ArrayData& data) {

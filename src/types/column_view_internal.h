@@ -1,6 +1,7 @@
 #pragma once
 #include <arrow/type_fwd.h>
 
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -70,7 +71,9 @@ class ColumnView {
     kNested,
   };
   uint64_t OtherBits(int64_t row) const;
+  static std::optional<Source> SourceOf(TypeKind kind, arrow::Type::type arrow);
   Status SetSource(const DataType& type, const arrow::ArrayData& data);
+  void SetWidth(const arrow::DataType& type);
   Status SetChildren(const DataType& type, const arrow::ArrayData& data);
   void SetUnit(int unit);
 
