@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# More than CI has time for: the tests, the published Java clients (JDK 17, Maven), every header by itself, clang-tidy over
-# every source, ThreadSanitizer over the unit tests, the fuzzers.
+# More than CI has time for: the tests, the published Java clients (JDK 17, Maven), what the released program holds of
+# memory, every header by itself, clang-tidy over every source, ThreadSanitizer over the unit tests, the fuzzers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/test.sh
@@ -9,6 +9,10 @@ echo "== the published Java clients"
 export SLUICE_BIN=$PWD/build/asan/src/app/sluice
 tests/java/run.sh
 tests/java/run.sh -Pclient-1.0.0
+
+echo "== memory, of the program as it is released"
+scripts/build.sh release
+SLUICE_PLAIN=1 SLUICE_BIN=$PWD/build/release/src/app/sluice .deps/venv-test/bin/python -m pytest tests/test_memory.py -q -x
 
 echo "== headers compile alone"
 flags=$(python3 - <<'PY'
