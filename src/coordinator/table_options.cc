@@ -70,6 +70,8 @@ Status CheckTableOption(const TableOption& option, const std::string& value) {
       read = duration_ms.status();
       if (duration_ms.ok() && *duration_ms < 0)
         read = Error(ErrorCode::kInvalidConfig, "negative duration value=", value);
+      if (duration_ms.ok() && *duration_ms > types::kDurationMaxMs)
+        read = Error(ErrorCode::kInvalidConfig, "duration is past 36500 d value=", value);
       break;
     }
     case Kind::kChoice:

@@ -230,6 +230,15 @@ TEST(TableRulesTest, ChecksTheLake) {
   EXPECT_OK(Check(With(Table(), "table.datalake.format", "iceberg")));  // Not enabled.
 }
 
+TEST(TableRulesTest, TimesAreBounded) {
+  for (const char* key : {"table.datalake.freshness", "table.log.ttl"}) {
+    EXPECT_OK(Check(With(Table(), key, "36500 d")));
+    EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table(), key, "36501 d")));
+    EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table(), key, "500000 d")));
+    EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table(), key, "-1 ms")));
+  }
+}
+
 TEST(TableRulesTest, HonoursTheClusterSwitches) {
   ClusterSettings settings = Settings();
   settings.allow_create_kv_tables = false;

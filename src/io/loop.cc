@@ -1,5 +1,6 @@
 #include "io/loop.h"
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <thread>
@@ -22,7 +23,8 @@ void AsioLoop::Post(Callback callback) {
 Loop::TimerId AsioLoop::After(std::chrono::milliseconds delay, Callback callback) {
   CHECK(IsCurrent());
   const TimerId id = next_timer_++;
-  auto& timer = timers_.try_emplace(id, context_, delay).first->second;
+  const std::chrono::milliseconds bounded = std::min<std::chrono::milliseconds>(delay, kDelayMax);
+  auto& timer = timers_.try_emplace(id, context_, bounded).first->second;
   timer.async_wait(
       [this, id, callback = std::move(callback)](const boost::system::error_code& error) {
         // A timer that ran out just before it was cancelled comes without an error, but is no

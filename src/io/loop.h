@@ -21,7 +21,9 @@ class Loop {
   virtual ~Loop() = default;
   /// Run `callback` soon, after those posted before it.
   virtual void Post(Callback callback) = 0;
-  /// Run `callback` once `delay` has passed.
+  /// A longer delay is as this one: time points count nanoseconds, and must not overflow.
+  static constexpr std::chrono::hours kDelayMax{24 * 36'500};
+  /// Run `callback` once `delay` has passed; at once, if it is not positive.
   virtual TimerId After(std::chrono::milliseconds delay, Callback callback) = 0;
   /// Forget a timer; fine when it has run.
   virtual void Cancel(TimerId timer) = 0;

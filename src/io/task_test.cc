@@ -185,6 +185,24 @@ TEST_F(TaskTest, ACancelledTimerDoesNotRun) {
   EXPECT_FALSE(cancelled_ran);
 }
 
+TEST_F(TaskTest, ADelayPastAllTimeIsLongAndNotOver) {
+  for (const milliseconds delay : {milliseconds(std::chrono::hours(24 * 500'000)),
+                                   milliseconds::max(), milliseconds(Loop::kDelayMax)}) {
+    std::atomic<bool> ran{false};
+    Completion<bool> later(first);
+    first.Post([&] {
+      const auto timer = first.After(delay, [&] { ran = true; });
+      first.After(milliseconds(20), [&, later, timer] {
+        first.Cancel(timer);
+        later.Set(true);
+      });
+    });
+    (void)SyncWait(first,
+                   [](Completion<bool> done) -> Task<bool> { co_return co_await done; }(later));
+    EXPECT_FALSE(ran) << delay.count();
+  }
+}
+
 TEST_F(TaskTest, TheLongestPauseIsMeasured) {
   (void)threads->TakeLongestPause();
   first.Post([] { std::this_thread::sleep_for(milliseconds(30)); });

@@ -59,7 +59,9 @@ bool LakeEnabled(const TableDescriptor& table) {
 }
 
 int64_t FreshnessMs(const TableDescriptor& table) {
-  return ParseDurationMs(table.Property("table.datalake.freshness")).ValueOr(kDefaultFreshnessMs);
+  return std::min(
+      ParseDurationMs(table.Property("table.datalake.freshness")).ValueOr(kDefaultFreshnessMs),
+      kDurationMaxMs);
 }
 
 bool AutoCompaction(const TableDescriptor& table) {

@@ -24,7 +24,9 @@ int64_t IntegerOption(const TableDescriptor& table, const std::string& key, int6
 
 /// `table.datalake.enabled`: rows move to the lake.
 bool LakeEnabled(const TableDescriptor& table);
-/// `table.datalake.freshness`.
+/// No option is a longer time: 100 years.
+inline constexpr int64_t kDurationMaxMs = int64_t{36'500} * 24 * 3600 * 1000;
+/// `table.datalake.freshness`, at most kDurationMaxMs.
 int64_t FreshnessMs(const TableDescriptor& table);
 /// `table.datalake.auto-compaction` and `table.datalake.auto-expire-snapshot`.
 bool AutoCompaction(const TableDescriptor& table);

@@ -35,6 +35,7 @@ TEST(TableOptionsTest, NumbersAndDurations) {
   EXPECT_EQ(KvFormatVersion(With("table.kv.format-version", " 2 ")), 2);
   EXPECT_EQ(FreshnessMs({}), 180'000);
   EXPECT_EQ(FreshnessMs(With("table.datalake.freshness", "5 Min")), 300'000);
+  EXPECT_EQ(FreshnessMs(With("table.datalake.freshness", "500000 d")), kDurationMaxMs);
   EXPECT_CODE(ErrorCode::kInvalidConfig, ParseInteger("2147483648"));
   EXPECT_CODE(ErrorCode::kInvalidConfig, ParseInteger("2 apples"));
 }

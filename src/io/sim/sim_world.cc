@@ -24,7 +24,8 @@ class SimLoop : public Loop {
   void Post(Callback callback) override { actor_->ready.push_back(std::move(callback)); }
   TimerId After(std::chrono::milliseconds delay, Callback callback) override {
     CHECK(IsCurrent());
-    return world_.AddTimer(actor_.get(), delay, std::move(callback));
+    const auto bounded = std::min<std::chrono::milliseconds>(delay, kDelayMax);
+    return world_.AddTimer(actor_.get(), bounded, std::move(callback));
   }
   void Cancel(TimerId timer) override { world_.CancelTimer(timer); }
   bool IsCurrent() const override { return world_.current_ == actor_.get(); }
