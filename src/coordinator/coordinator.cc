@@ -14,6 +14,8 @@ constexpr int64_t kWriterIdBlock =
     1000;  // Ids taken from the store at once; a restart loses the rest.
 constexpr std::chrono::milliseconds kTellFirst = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kTellMost = std::chrono::seconds(30);
+constexpr std::chrono::milliseconds kSweepInterval = std::chrono::minutes(10);
+constexpr std::chrono::milliseconds kSweepMore = std::chrono::seconds(1);
 
 TabletLink::Options LinkOptions(const Coordinator::Options& options) {
   return {.catalog = options.catalog,
@@ -63,11 +65,11 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
 io::Task<Status> CoordinatorCore::Start() {
   CHECK(!in_office);
   CO_ASSIGN_OR_RETURN(const int32_t epoch, options.catalog->RaiseCoordinatorEpoch());
-  LogIfError(producers.Sweep(), "sweeping producer offsets");
   Status told = co_await ddl.TellEverything();
   in_office = true;
   desk->Start();
   keeper->Start();
+  SweepProducers();
   if (!told.ok()) {
     LogWarn("the tablet servers do not know everything yet, trying again cause={}",
             told.ToString());
@@ -84,10 +86,22 @@ io::Task<void> CoordinatorCore::Stop() {
   co_await desk->Stop();
   if (tell_timer.has_value()) options.loop->Cancel(*tell_timer);
   tell_timer.reset();
+  if (sweep_timer.has_value()) options.loop->Cancel(*sweep_timer);
+  sweep_timer.reset();
   if (running == 0) co_return;
   drained.emplace(*options.loop);
   const io::Completion<bool> done = *drained;
   co_await done;
+}
+
+void CoordinatorCore::SweepProducers() {
+  const Result<bool> more = producers.Sweep();
+  LogIfError(more.status(), "sweeping producer offsets");
+  sweep_timer = options.loop->After(more.ValueOr(false) ? kSweepMore : kSweepInterval,
+                                    [self = shared_from_this()] {
+                                      self->sweep_timer.reset();
+                                      if (self->in_office) self->SweepProducers();
+                                    });
 }
 
 void CoordinatorCore::TellAgain() {

@@ -28,6 +28,8 @@ struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
   /// Tell the tablet servers everything once more, after a while.
   void TellAgain();
   static io::Task<void> TellNow(std::shared_ptr<CoordinatorCore> self);
+  /// Remove expired producer offsets, now and then again.
+  void SweepProducers();
 
   Coordinator::Options options;
   TabletLink link;
@@ -54,6 +56,7 @@ struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
   int running = 0;
   std::optional<io::Completion<bool>> drained;
 
+  std::optional<io::Loop::TimerId> sweep_timer;
   std::optional<io::Loop::TimerId> tell_timer;
   std::chrono::milliseconds tell_delay{};
   int64_t next_writer_id = 0;

@@ -404,6 +404,28 @@ TEST_F(CoordinatorTest, ProducerOffsetsLiveUntilTheirTimeIsOver) {
                                                  ApiKey::kRegisterProducerOffsets, request));
 }
 
+TEST_F(CoordinatorTest, ProducerOffsetsHaveABoundedLifeAndGoByThemselves) {
+  const auto registered = [this](const std::string& id, int64_t ttl_ms) {
+    wire::RegisterProducerOffsetsRequest request;
+    request.set_producer_id(id);
+    request.set_ttl_ms(ttl_ms);
+    return h_.Call<wire::RegisterProducerOffsetsResponse>(ApiKey::kRegisterProducerOffsets,
+                                                          request);
+  };
+  EXPECT_CODE(ErrorCode::kInvalidConfig, registered("past", 0));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, registered("past", -5));
+  ASSERT_OK(registered("long", INT64_MAX));
+  wire::GetProducerOffsetsRequest get;
+  get.set_producer_id("long");
+  ASSERT_OK_AND_ASSIGN(const auto offsets,
+                       h_.Call<wire::GetProducerOffsetsResponse>(ApiKey::kGetProducerOffsets, get));
+  EXPECT_GT(offsets.expiration_time(), h_.world.clock().NowMs());
+  for (int i = 0; i < 50; ++i) ASSERT_OK(registered("short" + std::to_string(i), 1000));
+  EXPECT_EQ(h_.catalog->ListValues("producers")->size(), 51u);
+  h_.world.RunFor(std::chrono::minutes(11));
+  EXPECT_EQ(h_.catalog->ListValues("producers")->size(), 1u);
+}
+
 TEST(CoordinatorConfigTest, ShowsTheConfigurationWithoutSecrets) {
   Harness h;
   h.settings.configuration = {{"datalake.format", "paimon"}, {"s3.secret.key", "hush"}};

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "coordinator/producer_offsets_internal.h"
 #include "wire/frame.h"
@@ -8,6 +10,9 @@ namespace {
 
 constexpr char kArea[] = "producers";
 constexpr size_t kIdBytesMax = 1000;
+constexpr int64_t kTtlMaxMs = int64_t{3650} * 24 * 3600 * 1000;  // As the configuration's.
+// Each removal waits for the store, and so does the coordinator.
+constexpr int kSweptAtOnce = 20;
 
 // Ids are free text, keys are not.
 Result<std::string> KeyOf(const std::string& producer_id) {
@@ -36,6 +41,9 @@ Result<wire::RegisterProducerOffsetsResponse> ProducerOffsets::Register(
   constexpr int32_t kCreated = 0;
   constexpr int32_t kExists = 1;
   ASSIGN_OR_RAISE(const std::string key, KeyOf(request.producer_id()));
+  const int64_t ttl_ms = request.has_ttl_ms() ? request.ttl_ms() : ttl_ms_;
+  if (ttl_ms <= 0)
+    return Error(ErrorCode::kInvalidConfig, "time to live is not positive ttl_ms=", ttl_ms);
   wire::GetProducerOffsetsRequest asked;
   asked.set_producer_id(request.producer_id());
   ASSIGN_OR_RAISE(const auto present, Get(asked));
@@ -44,7 +52,7 @@ Result<wire::RegisterProducerOffsetsResponse> ProducerOffsets::Register(
   if (present.has_producer_id()) return response;
   wire::GetProducerOffsetsResponse stored;
   stored.set_producer_id(request.producer_id());
-  stored.set_expiration_time(clock_.NowMs() + (request.has_ttl_ms() ? request.ttl_ms() : ttl_ms_));
+  stored.set_expiration_time(clock_.NowMs() + std::min(ttl_ms, kTtlMaxMs));
   *stored.mutable_table_offsets() = request.table_offsets();
   RETURN_NOT_OK(catalog_.PutValue(kArea, key, wire::Serialize(stored)));
   return response;
@@ -55,15 +63,17 @@ Status ProducerOffsets::Delete(const wire::DeleteProducerOffsetsRequest& request
   return catalog_.DeleteValue(kArea, key);
 }
 
-Status ProducerOffsets::Sweep() {
+Result<bool> ProducerOffsets::Sweep() {
   ASSIGN_OR_RAISE(const auto keys, catalog_.ListValues(kArea));
+  int swept = 0;
   for (const std::string& key : keys) {
     ASSIGN_OR_RAISE(const auto stored, catalog_.GetValue(kArea, key));
     const auto offsets = wire::ParseMessage<wire::GetProducerOffsetsResponse>(stored.value_or(""));
     if (offsets.ok() && offsets->expiration_time() > clock_.NowMs()) continue;
+    if (swept++ == kSweptAtOnce) return true;
     RETURN_NOT_OK(catalog_.DeleteValue(kArea, key));
   }
-  return Status::OK();
+  return false;
 }
 
 }  // namespace sluice::coordinator

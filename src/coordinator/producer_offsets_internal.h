@@ -10,8 +10,8 @@ namespace sluice::coordinator {
 /// Offsets that a sink wrote down under its id, to recover from (REGISTER / GET /
 /// DELETE_PRODUCER_OFFSETS).
 ///
-/// Held among the catalog's small values with a time to live. Errors: kInvalidProducerId for an
-/// empty id.
+/// Held among the catalog's small values with a time to live, ten years at most. Errors:
+/// kInvalidProducerId for an empty id; kInvalidConfig for a time to live that is not positive.
 class ProducerOffsets {
  public:
   ProducerOffsets(meta::Catalog& catalog, io::Clock& clock, int64_t ttl_ms)
@@ -23,8 +23,8 @@ class ProducerOffsets {
   /// Empty when nothing is registered.
   Result<wire::GetProducerOffsetsResponse> Get(const wire::GetProducerOffsetsRequest& request);
   Status Delete(const wire::DeleteProducerOffsetsRequest& request);
-  /// Remove what has expired.
-  Status Sweep();
+  /// Remove some of what has expired; true when more may be left.
+  Result<bool> Sweep();
 
  private:
   meta::Catalog& catalog_;
