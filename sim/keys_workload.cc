@@ -71,6 +71,7 @@ class OneTable : public tablet::TableSource {
   Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t, int32_t) const override {
     return schema_;
   }
+  bool InLake(int64_t) const override { return false; }
 
  private:
   std::shared_ptr<const types::TableInfo> table_;

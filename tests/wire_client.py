@@ -13,6 +13,7 @@ API_VERSIONS, CREATE_DATABASE, DROP_DATABASE, CREATE_TABLE, DROP_TABLE, GET_TABL
 LIST_TABLES, TABLE_EXISTS, GET_METADATA, PRODUCE_LOG, FETCH_LOG, PUT_KV, LOOKUP = 1008, 1010, 1012, 1014, 1015, 1016, 1017
 LIST_OFFSETS, INIT_WRITER, GET_LAKE_SNAPSHOT, CREATE_PARTITION, DROP_PARTITION, ALTER_TABLE = 1021, 1026, 1032, 1036, 1037, 1044
 # Keys with several versions: the newest that we speak.
+EARLIEST, LATEST = 0, 1  # What LIST_OFFSETS is asked for.
 VERSIONS = {PUT_KV: 2, LOOKUP: 1}
 
 UNSUPPORTED_VERSION, CORRUPT_MESSAGE, TABLE_NOT_EXIST, TABLE_ALREADY_EXIST, CORRUPT_RECORD = 2, 3, 7, 8, 14
@@ -363,7 +364,10 @@ class Client:
         return entry[5][0], entry.get(8, [b""])[0]
 
     def end_offset(self, table_id, bucket):
-        request = message((1, -1), (2, 1), (3, table_id), (5, varint(bucket)))
+        return self.offset_of(table_id, bucket, LATEST)
+
+    def offset_of(self, table_id, bucket, kind):
+        request = message((1, -1), (2, kind), (3, table_id), (5, varint(bucket)))
         entry = parse(self.call("tablet", LIST_OFFSETS, request)[1][0])
         raise_if_error(entry, 2, 3)
         return entry[4][0]

@@ -17,6 +17,10 @@ class CatalogTables : public tablet::TableSource {
                                                         int32_t schema_id) const override {
     return catalog_.state()->SchemaOf(table_id, schema_id);
   }
+  bool InLake(int64_t table_id) const override {
+    const meta::TablePtr table = catalog_.state()->FindTable(table_id);
+    return table != nullptr && table->LatestLakeSnapshot() != nullptr;
+  }
 
  private:
   const meta::Catalog& catalog_;

@@ -52,6 +52,8 @@ void AddTiering(const std::optional<tiering::TableState>& tiering, TableStatus* 
   status->lag_ms = tiering->lag_ms;
   status->freshness_ms = tiering->freshness_ms;
   status->late = tiering->late;
+  for (const tiering::LogGap& gap : tiering->gaps)
+    status->gaps.push_back({gap.partition, gap.bucket, gap.from, gap.to});
 }
 
 }  // namespace
@@ -162,6 +164,11 @@ void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
           static_cast<double>(*table.lag_ms) / 1000);
     }
     if (table.lake_enabled) {
+      double missing = 0;
+      for (const gateway::TableGap& gap : table.gaps)
+        missing += static_cast<double>(gap.to - gap.from);
+      add("sluice_tiering_gap_records",
+          "Log records that expired before they were in the lake, while tiering was off.", missing);
       add("sluice_tiering_failed", "1 while the table's last round failed.",
           table.state == "FAILED" ? 1 : 0);
       add("sluice_tiering_late", "1 while the table's lag is past its freshness.",

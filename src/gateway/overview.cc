@@ -10,6 +10,15 @@ nlohmann::json OrNull(const std::optional<T>& value) {
   return value.has_value() ? nlohmann::json(*value) : nlohmann::json(nullptr);
 }
 
+nlohmann::json GapsToJson(const std::vector<TableGap>& gaps) {
+  auto list = nlohmann::json::array();
+  for (const TableGap& gap : gaps) {
+    list.push_back(
+        {{"partition", gap.partition}, {"bucket", gap.bucket}, {"from", gap.from}, {"to", gap.to}});
+  }
+  return list;
+}
+
 nlohmann::json ToJson(const TableStatus& table, double rows_per_second) {
   return {{"database", table.database},
           {"table", table.table},
@@ -27,7 +36,8 @@ nlohmann::json ToJson(const TableStatus& table, double rows_per_second) {
           {"state", table.state},
           {"reason", table.reason},
           {"failed_since_ms", OrNull(table.failed_since_ms)},
-          {"next_try_ms", OrNull(table.next_try_ms)}};
+          {"next_try_ms", OrNull(table.next_try_ms)},
+          {"gaps", GapsToJson(table.gaps)}};
 }
 
 }  // namespace

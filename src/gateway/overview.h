@@ -12,6 +12,14 @@
 
 namespace sluice::gateway {
 
+/// Log records that expired before they were in the lake, while tiering was switched off.
+struct TableGap {
+  std::string partition;  ///< Empty when the table has no partitions.
+  int32_t bucket = 0;
+  int64_t from = 0;
+  int64_t to = 0;  ///< Exclusive.
+};
+
 /// One table as the console shows it. Offsets are sums over its buckets.
 struct TableStatus {
   std::string database;
@@ -31,6 +39,7 @@ struct TableStatus {
   std::string reason;  ///< Why the last round failed, empty when it did not.
   std::optional<int64_t> failed_since_ms;  ///< Set when it did: when the first in a row did so.
   std::optional<int64_t> next_try_ms;      ///< When a failed table is queued again, if it waits.
+  std::vector<TableGap> gaps;
 };
 
 /// Where the figures come from.

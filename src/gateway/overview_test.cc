@@ -82,6 +82,16 @@ TEST(OverviewTest, ATableMadeAnewDoesNotCountBackwards) {
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(answer)["tables"][0]["rows_per_second"], 0);
 }
 
+TEST(OverviewTest, ShowsTheGapsOfATable) {
+  FixedClock clock;
+  FixedSource source;
+  Overview overview(source, clock, "0.1.0");
+  source.tables[0].gaps = {{"2024", 1, 5, 9}};
+  ASSERT_OK_AND_ASSIGN(const std::string answer, overview.Json());
+  EXPECT_EQ(nlohmann::json::parse(answer)["tables"][0]["gaps"].dump(),
+            R"([{"bucket":1,"from":5,"partition":"2024","to":9}])");
+}
+
 TEST(OverviewTest, ShowsWhatIsUnknownAsNull) {
   FixedClock clock;
   FixedSource source;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -78,8 +79,10 @@ struct UnionPlanner {
   Result<std::optional<client::LakeSnapshot>> Readable(const types::TablePath& path) const;
   Status TakeLake(const types::TablePath& path, int64_t snapshot_id, UnionRead* read) const;
   Status FixStarts(UnionRead* read) const;
-  Result<std::map<UnionBucket, int64_t>> Offsets(const UnionRead& read,
-                                                 client::OffsetType type) const;
+  // Of all partitions, or of those with one of these names.
+  Result<std::map<UnionBucket, int64_t>> Offsets(
+      const UnionRead& read, client::OffsetType type,
+      const std::set<std::string>* wanted = nullptr) const;
 };
 
 /// The plan without the files that hold no row which meets all predicates.

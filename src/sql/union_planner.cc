@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/log.h"
 #include "sql/key_store_internal.h"
@@ -85,32 +86,56 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::PlanOnce(
   return read;
 }
 
+namespace {
+
+// Whether it matters where the log of a part starts.
+bool NeedsStart(const UnionPart& part) {
+  return part.base != UnionPart::Base::kKeys && part.reads_log();
+}
+
+// Up to where the lake of the plan has the bucket; -1 = not at all.
+int64_t LakeEnd(const UnionPart& part) {
+  return part.base == UnionPart::Base::kLake ? part.log_from : -1;
+}
+
+}  // namespace
+
 // "The start" of a log that moves to the lake may pass rows which were moved since, and that of any
 // log may differ between two scans: fix where it is now. A start learned before a snapshot that
-// lacks the bucket has lost no row to the lake.
+// has no more of the bucket has lost no row to the lake: one past the lake's end is of records that
+// expired while tiering was switched off.
 Status UnionPlanner::FixStarts(UnionRead* read) const {
-  const auto from_start = [](const UnionPart& part) {
-    return part.base == UnionPart::Base::kNothing && part.reads_log();
-  };
-  const bool moves = types::LakeEnabled(read->table.descriptor);
-  if (!std::ranges::any_of(read->plan.parts, from_start) || (!moves && scans == 1))
+  const bool moves = types::LakeEnabled(read->table.descriptor) || read->plan.snapshot_id;
+  if (!std::ranges::any_of(read->plan.parts, NeedsStart) || (!moves && scans == 1))
     return Status::OK();
   const types::TablePath& path = read->table.path;
-  ASSIGN_OR_RAISE(const auto starts, Offsets(*read, client::OffsetType::kEarliest));
+  std::set<std::string> wanted;
+  for (const UnionPart& part : read->plan.parts) {
+    if (NeedsStart(part)) wanted.insert(part.bucket.partition);
+  }
+  ASSIGN_OR_RAISE(const auto starts, Offsets(*read, client::OffsetType::kEarliest, &wanted));
+  const auto starts_late = [&starts](const UnionPart& part) {
+    const auto start = starts.find(part.bucket);
+    return NeedsStart(part) && start != starts.end() && start->second > LakeEnd(part);
+  };
   std::map<UnionBucket, int64_t> moved;
-  if (moves) {
+  if (moves && std::ranges::any_of(read->plan.parts, starts_late)) {
     ASSIGN_OR_RAISE(const auto later, Readable(path));
     if (later) moved = LakeOffsets(*later, *read);
   }
   for (UnionPart& part : read->plan.parts) {
-    if (!from_start(part)) continue;
+    if (!starts_late(part)) continue;
     const auto offset = moved.find(part.bucket);
-    if (offset != moved.end() && offset->second >= 0)
+    if (offset != moved.end() && offset->second > LakeEnd(part))
       return Error(ErrorCode::kLogOffsetOutOfRange,
                    "log moved to the lake while the read was planned, table=", path, " ",
                    read->IdOf(part.bucket), " offset=", offset->second);
-    if (const auto start = starts.find(part.bucket); start != starts.end())
-      part.log_from = start->second;
+    const int64_t start = starts.at(part.bucket);
+    if (part.base == UnionPart::Base::kNothing) {
+      part.log_from = start;
+    } else {
+      PassGap(&part, read->table.descriptor.has_primary_key(), start);
+    }
   }
   return Status::OK();
 }
@@ -137,12 +162,14 @@ Status UnionPlanner::TakeLake(const types::TablePath& path, int64_t snapshot_id,
   return Status::OK();
 }
 
-Result<std::map<UnionBucket, int64_t>> UnionPlanner::Offsets(const UnionRead& read,
-                                                             client::OffsetType type) const {
+Result<std::map<UnionBucket, int64_t>> UnionPlanner::Offsets(
+    const UnionRead& read, client::OffsetType type, const std::set<std::string>* wanted) const {
   std::vector<std::pair<std::string, std::optional<int64_t>>> partitions;
   if (!read.table.descriptor.partitioned()) partitions.emplace_back("", std::nullopt);
-  for (const auto& [name, partition] : read.partitions)
-    partitions.emplace_back(name, partition.partition_id);
+  for (const auto& [name, partition] : read.partitions) {
+    if (wanted == nullptr || wanted->contains(name))
+      partitions.emplace_back(name, partition.partition_id);
+  }
   std::map<UnionBucket, int64_t> all;
   for (const auto& [name, id] : partitions) {
     const auto offsets =

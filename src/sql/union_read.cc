@@ -1,5 +1,7 @@
 #include "sql/union_read.h"
 
+#include <utility>
+
 namespace sluice::sql {
 
 UnionPlan PlanUnion(const UnionFacts& facts) {
@@ -18,6 +20,15 @@ UnionPlan PlanUnion(const UnionFacts& facts) {
     plan.parts.push_back(part);
   }
   return plan;
+}
+
+void PassGap(UnionPart* part, bool primary_key, int64_t log_start) {
+  if (primary_key) {
+    part->base = UnionPart::Base::kKeys;
+    part->log_from = UnionPart::kEarliest;
+    return;
+  }
+  part->gap_from = std::exchange(part->log_from, log_start);
 }
 
 std::vector<std::string> DescribePlan(const UnionPlan& plan, bool primary_key) {
@@ -44,6 +55,10 @@ std::vector<std::string> DescribePlan(const UnionPlan& plan, bool primary_key) {
                                                    : std::to_string(part.log_from)) +
             ", " + std::to_string(part.log_to) + ")";
     if (primary_key && part.base == UnionPart::Base::kLake) line += ", newest per key wins";
+    if (part.gap_from) {
+      line += ", expired before it was in the lake [" + std::to_string(*part.gap_from) + ", " +
+              std::to_string(part.log_from) + ")";
+    }
     lines.push_back(std::move(line));
   }
   return lines;

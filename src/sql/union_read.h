@@ -40,6 +40,8 @@ struct UnionPart {
   Base base = Base::kNothing;
   int64_t log_from = kEarliest;
   int64_t log_to = 0;  ///< Exclusive: the high watermark.
+  /// Records from here to `log_from` are nowhere: they expired while tiering was switched off.
+  std::optional<int64_t> gap_from;
   /// "Earliest" of a log that never had a row is its end, 0.
   bool reads_log() const { return std::max<int64_t>(log_from, 0) < log_to; }
 };
@@ -57,6 +59,10 @@ struct UnionPlan {
 /// never tiered is its whole log, or, with a primary key, its key store. Lake offsets above the
 /// high watermark mean that nothing is left to read from the log.
 UnionPlan PlanUnion(const UnionFacts& facts);
+
+/// Make a part whose log starts past `log_from`, where the lake ends, one that can be read: from
+/// the log's start, or of a primary-key table from its key store, which lacks nothing.
+void PassGap(UnionPart* part, bool primary_key, int64_t log_start);
 
 /// Lines for EXPLAIN.
 std::vector<std::string> DescribePlan(const UnionPlan& plan, bool primary_key);

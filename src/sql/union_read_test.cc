@@ -46,6 +46,22 @@ TEST(UnionReadTest, LakeAheadOfTheKnownLogReadsNoLog) {
   EXPECT_FALSE(plan.parts[0].reads_log());
 }
 
+TEST(UnionReadTest, LogThatExpiredBehindTheLakeIsReadFromItsStart) {
+  const UnionFacts facts{
+      .snapshot_id = 7, .lake_offsets = {{{"", 0}, 10}}, .high_watermarks = {{{"", 0}, 15}}};
+  UnionPlan rows = PlanUnion(facts);
+  PassGap(&rows.parts[0], /*primary_key=*/false, 12);
+  EXPECT_EQ(rows.parts[0].base, UnionPart::Base::kLake);
+  EXPECT_EQ(rows.parts[0].log_from, 12);
+  EXPECT_EQ(rows.parts[0].gap_from, 10);
+  EXPECT_EQ(DescribePlan(rows, false)[1],
+            "bucket 0: lake, log [12, 15), expired before it was in the lake [10, 12)");
+  UnionPlan keys = PlanUnion(facts);
+  PassGap(&keys.parts[0], /*primary_key=*/true, 12);
+  EXPECT_EQ(keys.parts[0].base, UnionPart::Base::kKeys);
+  EXPECT_EQ(keys.parts[0].log_to, 15);
+}
+
 TEST(UnionReadTest, PartitionOnlyInTheLakeHasNoLogPart) {
   const UnionPlan plan = PlanUnion({.snapshot_id = 3, .lake_offsets = {{{"old", 0}, 20}}});
   EXPECT_TRUE(plan.parts.empty());

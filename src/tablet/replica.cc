@@ -224,8 +224,11 @@ log::Log::Retention Replica::RetentionNow() const {
   const TableContext& table = *options_.table;
   log::Log::Retention policy;
   policy.delete_before_ms = options_.server->clock->NowMs() - table.log_ttl_ms();
-  if (table.lake_enabled())
-    policy.floor_offset = std::max<int64_t>(lake_.end_offset, 0);  // Untiered records stay.
+  // Untiered records stay. Those of a changelog also while tiering is switched off: a lake that
+  // lacks some of them could never again become what the keys are.
+  const bool in_lake = table.in_lake() || lake_.end_offset >= 0;
+  if (table.lake_enabled() || (table.has_primary_key() && in_lake))
+    policy.floor_offset = std::max<int64_t>(lake_.end_offset, 0);
   if (table.has_primary_key()) {
     // Keys that are only in memory come back from the log.
     policy.floor_offset =

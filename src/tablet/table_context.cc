@@ -35,6 +35,7 @@ Status TableContext::ReadOptions() {
   const types::TableDescriptor& table = info_->descriptor;
   arrow_log_ = types::HasArrowLog(table);
   lake_enabled_ = types::LakeEnabled(table);
+  in_lake_ = source_.InLake(info_->table_id);
   ASSIGN_OR_RAISE(
       compression_,
       CompressionOf(types::UpperCase(table.Property("table.log.arrow.compression.type", "ZSTD"))));

@@ -28,6 +28,7 @@ class TableContext {
   bool has_primary_key() const { return info_->descriptor.has_primary_key(); }
   bool arrow_log() const { return arrow_log_; }  ///< `table.log.format` is ARROW.
   bool lake_enabled() const { return lake_enabled_; }
+  bool in_lake() const { return in_lake_; }  ///< The lake had rows of it when this was read.
   int64_t log_ttl_ms() const { return log_ttl_ms_; }  ///< 0 = keep for ever.
   /// `table.auto-increment.cache-size`: values that a bucket takes at once.
   int64_t id_block() const { return id_block_; }
@@ -55,6 +56,7 @@ class TableContext {
   const TableSource& source_;
   bool arrow_log_ = true;
   bool lake_enabled_ = false;
+  bool in_lake_ = false;
   bool needs_new_keys_ = false;
   int64_t log_ttl_ms_ = 0;
   int64_t id_block_ = 0;

@@ -18,6 +18,8 @@ class TableSource {
   /// One version of its schema. Errors: kSchemaNotExist.
   virtual Result<std::shared_ptr<const types::Schema>> SchemaOf(int64_t table_id,
                                                                 int32_t schema_id) const = 0;
+  /// Whether the lake has rows of the table, or may have.
+  virtual bool InLake(int64_t table_id) const = 0;
 };
 
 }  // namespace sluice::tablet

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,14 @@ class TestTables : public TableSource {
     const auto found = schemas_.find({table_id, schema_id});
     if (found == schemas_.end()) return Error(ErrorCode::kSchemaNotExist, "schema_id=", schema_id);
     return found->second;
+  }
+  bool InLake(int64_t table_id) const override {
+    const std::lock_guard lock(mutex_);
+    return in_lake_.contains(table_id);
+  }
+  void SetInLake(int64_t table_id) {
+    const std::lock_guard lock(mutex_);
+    in_lake_.insert(table_id);
   }
   void Add(types::TableInfo table) {
     const std::lock_guard lock(mutex_);
@@ -92,6 +101,7 @@ class TestTables : public TableSource {
   mutable std::mutex mutex_;
   std::map<int64_t, std::shared_ptr<const types::TableInfo>> tables_;
   std::map<std::pair<int64_t, int32_t>, std::shared_ptr<const types::Schema>> schemas_;
+  std::set<int64_t> in_lake_;
 };
 
 struct TestRow {

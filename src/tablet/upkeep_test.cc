@@ -79,6 +79,26 @@ TEST_F(UpkeepTest, SegmentsThatTheLakeLacksStay) {
   EXPECT_TRUE(fetched[0].has_records() && fetched[0].records().empty());
 }
 
+// Tiering is off: an append table may lose what the lake lacks, a changelog may not.
+TEST_F(UpkeepTest, ChangelogThatTheLakeLacksStaysWhileTieringIsOff) {
+  tables.SetProperty(kKeyTable, "table.log.ttl", "1 ms");
+  tables.SetProperty(kKeyTable, "table.datalake.enabled", "false");
+  tables.SetInLake(kKeyTable);
+  tables.SetInLake(kLogTable);
+  for (int32_t id = 0; id < 10; ++id) ASSERT_OK(Put(0, {{id, std::string(2000, 'n'), id}}));
+  Stop();  // Moves the keys to the store.
+  TabletTest::Start();
+  LeadAll();
+  FillLog();
+  EXPECT_TRUE(Soon([&] { return Start(kLogTable) > 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(Start(kKeyTable), 0);  // Nobody has told yet how far the lake is.
+  TellLake(5, 1, kKeyTable);
+  EXPECT_TRUE(Soon([&] { return Start(kKeyTable) > 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LE(Start(kKeyTable), 5);
+}
+
 // The lake has the rows of a changelog, not its records: its reader must not wait for them.
 TEST_F(UpkeepTest, ChangelogThatWasCutIsOutOfRangeThoughTheLakeHasItsRows) {
   tables.SetProperty(kKeyTable, "table.log.ttl", "1 ms");

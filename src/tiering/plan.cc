@@ -25,13 +25,17 @@ Result<int64_t> At(const std::map<int32_t, int64_t>& offsets, const types::Bucke
   return Error(ErrorCode::kUnknownTableOrBucket, "no offset was answered for ", bucket.ToString());
 }
 
-Status SetStart(const types::TableInfo& table, const std::map<int32_t, int64_t>& earliest,
-                BucketSpan* span) {
-  ASSIGN_OR_RAISE(span->from, At(earliest, span->bucket));
-  if (table.descriptor.has_primary_key() && span->from > 0) {
-    return Error(ErrorCode::kInvalidTable, "the changelog no longer starts at 0 ",
-                 span->bucket.ToString(), " start=", span->from);
+// Begins a span whose `from` is where the lake ends at the log's start, if that is behind it.
+Status PassGap(const types::TableInfo& table, const std::map<int32_t, int64_t>& earliest,
+               BucketSpan* span) {
+  ASSIGN_OR_RAISE(const int64_t start, At(earliest, span->bucket));
+  if (start <= span->from) return Status::OK();
+  if (table.descriptor.has_primary_key()) {
+    return Error(ErrorCode::kInvalidTable, "the changelog lacks what the lake lacks ",
+                 span->bucket.ToString(), " start=", start, " lake_offset=", span->from);
   }
+  if (span->recorded) span->gap_from = span->from;
+  span->from = start;
   return Status::OK();
 }
 
@@ -55,11 +59,12 @@ Status PlanPart(ClusterLink& link, const types::TableInfo& table, const Recorded
     if (const auto at = recorded.find({partition_id, bucket}); at != recorded.end()) {
       span.from = at->second;
       span.recorded = true;
-    } else if (span.to > 0) {
+    }
+    if (span.from < span.to) {
       if (!earliest) {
         ASSIGN_OR_RAISE(earliest, list(client::OffsetType::kEarliest));
       }
-      RETURN_NOT_OK(SetStart(table, *earliest, &span));
+      RETURN_NOT_OK(PassGap(table, *earliest, &span));
     }
     spans->push_back(std::move(span));
   }

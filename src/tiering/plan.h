@@ -19,14 +19,18 @@ struct BucketSpan {
   std::string partition_name;
   int64_t from = 0;
   int64_t to = 0;         ///< High watermark.
-  bool recorded = false;  ///< `from` is what the coordinator has recorded; else the log's start.
+  bool recorded = false;  ///< The coordinator has an offset of it; else `from` is the log's start.
+  /// Where the lake ends, when the log starts behind that, at `from`: what is between expired while
+  /// tiering was switched off.
+  std::optional<int64_t> gap_from;
 };
 
 /// All buckets of a table, also those with nothing to move.
 ///
-/// A bucket that was never tiered starts at the log's earliest offset. Of a primary-key table that
-/// must be offset 0, since the lake would lack keys that were last changed before it. Errors:
-/// kInvalidTable when such a changelog has lost its start; those of the calls.
+/// A bucket that was never tiered starts at the log's earliest offset, and so does one whose log
+/// was cut behind what the lake has. Of a primary-key table neither may lack a record, since the
+/// lake would lack keys that were last changed by it. Errors: kInvalidTable when such a changelog
+/// was cut; those of the calls.
 Result<std::vector<BucketSpan>> PlanSpans(ClusterLink& link, const types::TableInfo& table,
                                           const std::optional<client::LakeSnapshot>& recorded);
 

@@ -37,13 +37,20 @@ std::vector<client::LakeBucketOffset> OffsetsOf(const std::vector<BucketSpan>& s
 
 }  // namespace
 
+Result<std::vector<LogGap>> GapsOf(const std::optional<lake::LakeSnapshot>& snapshot) {
+  if (!snapshot.has_value()) return std::vector<LogGap>();
+  const auto text = snapshot->properties.find(std::string(kGapsProperty));
+  return text == snapshot->properties.end() ? std::vector<LogGap>() : GapsFromText(text->second);
+}
+
 Result<RoundResult> Round::Run() {
   const auto started = options_.clock->Monotonic();
   RETURN_NOT_OK(Open());
   RETURN_NOT_OK(AdoptNewer());
   CRASH_POINT("tiering.after-adopt");
   ASSIGN_OR_RAISE(auto spans, PlanSpans(*options_.link, table_, recorded_));
-  std::erase_if(spans, [](const BucketSpan& span) { return span.from >= span.to; });
+  std::erase_if(spans,
+                [](const BucketSpan& span) { return span.from >= span.to && !span.gap_from; });
   RoundResult result;
   if (!spans.empty()) {
     ASSIGN_OR_RAISE(auto moved, MoveAll(spans));
@@ -55,9 +62,11 @@ Result<RoundResult> Round::Run() {
       result.more = result.more || moved[i].end_offset < spans[i].to;
     }
     if (!spans.empty()) {
+      NoteGaps(spans);
       ASSIGN_OR_RAISE(result.summary.snapshot_id, CommitAll(spans, std::move(moved)));
     }
   }
+  result.gaps = std::move(gaps_);
   result.summary.duration_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.clock->Monotonic() - started)
           .count();
@@ -78,6 +87,7 @@ Status Round::Open() {
 
 Status Round::AdoptNewer() {
   ASSIGN_OR_RAISE(const auto newest, lake_->NewestSnapshotOf(lake::kTieringUser));
+  ASSIGN_OR_RAISE(gaps_, GapsOf(newest));
   if (!newest.has_value() || (recorded_.has_value() && newest->id <= recorded_->snapshot_id))
     return Status::OK();
   const auto path = newest->properties.find(std::string(lake::kOffsetsProperty));
@@ -94,6 +104,15 @@ Status Round::AdoptNewer() {
                  "coordinator did not take up lake snapshot=", newest->id);
   }
   return Status::OK();
+}
+
+void Round::NoteGaps(const std::vector<BucketSpan>& spans) {
+  for (const BucketSpan& span : spans) {
+    if (!span.gap_from) continue;
+    LogWarn("log records expired before they were in the lake table={} {} from={} to={}",
+            handout_.path.ToString(), span.bucket.ToString(), *span.gap_from, span.from);
+    gaps_.push_back({span.partition_name, span.bucket.bucket, *span.gap_from, span.from});
+  }
 }
 
 // Every bucket gets the same share of the round, so that a long one does not keep the others
@@ -197,6 +216,7 @@ Result<int64_t> Round::CommitToLake(std::vector<std::unique_ptr<lake::PreparedFi
   const std::string property(lake::kOffsetsProperty);
   lake::CommitOptions options;
   options.properties[property] = offsets_path;
+  if (!gaps_.empty()) options.properties[std::string(kGapsProperty)] = GapsToText(gaps_);
   options.newest_of_user = recorded_.has_value() ? recorded_->snapshot_id : 0;
   auto committed = lake_->Commit(std::move(files), options);
   if (committed.ok()) return committed;

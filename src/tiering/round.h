@@ -29,8 +29,12 @@ struct RoundOptions {
 
 struct RoundResult {
   RoundSummary summary;
-  bool more = false;  ///< A limit ended it early: the table has untiered rows that are due.
+  std::vector<LogGap> gaps;  ///< Of the table, those of earlier rounds too.
+  bool more = false;         ///< A limit ended it early: the table has untiered rows that are due.
 };
+
+/// The gaps that a snapshot of tiering has recorded. Errors: kCorruptRecord.
+Result<std::vector<LogGap>> GapsOf(const std::optional<lake::LakeSnapshot>& snapshot);
 
 /// One tiering round of one table: moves what its logs hold beyond the lake, in one lake snapshot.
 ///
@@ -52,6 +56,7 @@ class Round {
 
   Status Open();
   Status AdoptNewer();
+  void NoteGaps(const std::vector<BucketSpan>& spans);
   Result<Moved> MoveAll(const std::vector<BucketSpan>& spans);
   Status LeaveOutDropped(std::vector<BucketSpan>* spans, Moved* moved);
   Result<int64_t> CommitAll(const std::vector<BucketSpan>& spans, Moved moved);
@@ -67,6 +72,7 @@ class Round {
   types::TableInfo table_;
   std::unique_ptr<lake::LakeTable> lake_;
   std::optional<client::LakeSnapshot> recorded_;
+  std::vector<LogGap> gaps_;  // Recorded, and those of the spans that are committed.
 };
 
 }  // namespace sluice::tiering

@@ -22,6 +22,13 @@ void StateBoard::RoundFinished(int64_t table_id, const RoundSummary& summary) {
   table.last_round = summary;
 }
 
+void StateBoard::GapsSeen(int64_t table_id, std::vector<LogGap> gaps) {
+  const std::lock_guard lock(mutex_);
+  const auto found = tables_.find(table_id);
+  if (found == tables_.end() || gaps.size() < found->second.gaps.size()) return;
+  found->second.gaps = std::move(gaps);
+}
+
 void StateBoard::RoundFailed(int64_t table_id, const Status& reason, int64_t now_ms) {
   const std::lock_guard lock(mutex_);
   TableState& table = tables_[table_id];

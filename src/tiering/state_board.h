@@ -16,6 +16,9 @@ class StateBoard {
  public:
   void RoundStarted(int64_t table_id, const types::TablePath& path);
   void RoundFinished(int64_t table_id, const RoundSummary& summary);
+  /// What the newest tiering snapshot has recorded; of a table that is here. They
+  /// only become more, so that fewer are older news.
+  void GapsSeen(int64_t table_id, std::vector<LogGap> gaps);
   void RoundFailed(int64_t table_id, const Status& reason, int64_t now_ms);
   void Compacted(int64_t table_id);
   /// A measurement; adds the table when it is new.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tiering/log_gap.h"
 #include "types/ids.h"
 
 namespace sluice::tiering {
@@ -74,6 +75,7 @@ struct TableState {
   int64_t compactions = 0;
   std::optional<RoundSummary> last_round;
   std::vector<BucketLag> buckets;
+  std::vector<LogGap> gaps;  ///< What the lake will never have, by the newest snapshot seen.
 
   /// Sum up the buckets, and tell state and lateness from it.
   void Judge();

@@ -53,6 +53,7 @@ class TieringService::Engine : public std::enable_shared_from_this<Engine> {
   void MeasureLags();
   void Discover();
   void StartSweep(const types::TableInfo& table);
+  void ReadGaps(const types::TableInfo& table);
 
   const ServiceOptions options_;
   io::Clock& clock_;
@@ -68,6 +69,8 @@ class TieringService::Engine : public std::enable_shared_from_this<Engine> {
   std::vector<types::TableInfo> lake_tables_;
   std::chrono::nanoseconds discover_at_{0};
   std::map<int64_t, std::chrono::nanoseconds> swept_;  // By table id: when orphans were looked for.
+
+  std::set<int64_t> gaps_read_;  // Table ids.
 
   std::mutex mutex_;  // Guards upkeep_running_ and the pools' presence.
   std::set<int64_t> upkeep_running_;
@@ -186,6 +189,7 @@ void TieringService::Engine::RunRound(const client::TieringRound& handout) {
   const auto result = room.ok() ? Round(round, handout).Run() : Result<RoundResult>(room);
   if (result.ok()) {
     board_.RoundFinished(handout.table_id, result->summary);
+    board_.GapsSeen(handout.table_id, result->gaps);
     book_.Finished(handout.table_id, result->summary.records, result->summary.file_bytes,
                    result->more);
     if (result->summary.snapshot_id >= 0) StartUpkeep(handout);
@@ -233,6 +237,25 @@ void TieringService::Engine::MeasureLags() {
     }
     board_.Measured(table.table_id, table.path, options_.freshness_of(table.descriptor).count(),
                     *std::move(lags));
+    ReadGaps(table);
+  }
+}
+
+// Once after the start; later each round tells.
+void TieringService::Engine::ReadGaps(const types::TableInfo& table) {
+  if (gaps_read_.contains(table.table_id)) return;
+  const auto read = [&]() -> Result<std::vector<LogGap>> {
+    ASSIGN_OR_RAISE(const auto lake, options_.lake->OpenTable(table.path));
+    ASSIGN_OR_RAISE(const auto newest, lake->NewestSnapshotOf(lake::kTieringUser));
+    return GapsOf(newest);
+  };
+  auto gaps = read();
+  if (gaps.ok()) {
+    board_.GapsSeen(table.table_id, *std::move(gaps));
+    gaps_read_.insert(table.table_id);
+  } else {
+    LogDebug("gaps are not known table={} error={}", table.path.ToString(),
+             gaps.status().ToString());
   }
 }
 
@@ -252,6 +275,7 @@ void TieringService::Engine::Discover() {
   for (const int64_t gone : board_.Retain(table_ids)) {
     meter_.Forget(gone);
     swept_.erase(gone);
+    gaps_read_.erase(gone);
   }
 }
 
