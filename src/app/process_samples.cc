@@ -37,6 +37,8 @@ constexpr ListenerSample kListenerSamples[] = {
      &ConnectionCounters::sent_bytes},
     {"sluice_refused_frames_total", "Malformed, oversize or too slow requests.", Kind::kCounter,
      &ConnectionCounters::refused_frames},
+    {"sluice_answers_not_taken_total", "Connections closed since nobody read their answers.",
+     Kind::kCounter, &ConnectionCounters::answers_not_taken},
 };
 
 void CollectListener(const server::FrameListener& listener, std::vector<MetricSample>* samples) {

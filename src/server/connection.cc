@@ -104,9 +104,10 @@ io::Task<bool> ServedConnection::ReadBody(std::string* body) {
   for (size_t done = 0; done < body->size();) {
     const size_t piece_bytes = std::min(body->size() - done, kBodyPieceBytes);
     const bool must_wait = piece_bytes > reader_.peek().size();
-    if (must_wait) ArmBodyTimer(due);
+    io::Loop::TimerId end = 0;
+    if (must_wait) end = CloseAt(due, &counters_->refused_frames);
     const Status read = co_await reader_.Take(body->data() + done, piece_bytes);
-    if (must_wait) loop_.Cancel(body_timer_);
+    if (must_wait) loop_.Cancel(end);
     if (!read.ok()) co_return false;
     done += piece_bytes;
     due += std::chrono::seconds(1);
@@ -114,13 +115,15 @@ io::Task<bool> ServedConnection::ReadBody(std::string* body) {
   co_return true;
 }
 
-void ServedConnection::ArmBodyTimer(std::chrono::nanoseconds due) {
+// A timer that counts the connection and ends it.
+io::Loop::TimerId ServedConnection::CloseAt(std::chrono::nanoseconds due,
+                                            std::atomic<int64_t>* counter) {
   const auto left = std::max(std::chrono::nanoseconds(0), due - loop_.clock().Monotonic());
   const std::weak_ptr<ServedConnection> weak = weak_from_this();
-  body_timer_ = loop_.After(std::chrono::ceil<std::chrono::milliseconds>(left), [weak] {
+  return loop_.After(std::chrono::ceil<std::chrono::milliseconds>(left), [weak, counter] {
     const auto self = weak.lock();
     if (self == nullptr) return;
-    self->counters_->refused_frames.fetch_add(1, std::memory_order_relaxed);
+    counter->fetch_add(1, std::memory_order_relaxed);
     self->Close();
   });
 }
@@ -128,7 +131,7 @@ void ServedConnection::ArmBodyTimer(std::chrono::nanoseconds due) {
 // Says why, lets the client read it, ends.
 io::Task<void> ServedConnection::Refuse(int32_t request_id, Status error) {
   counters_->refused_frames.fetch_add(1, std::memory_order_relaxed);
-  Send(io::Payload(wire::EncodeErrorResponse(request_id, error)), ByteBudget::Grant());
+  Send(io::Payload(wire::EncodeErrorResponse(request_id, error)));
   const auto self = shared_from_this();
   const io::Loop::TimerId end = loop_.After(kLinger, [self] { self->Close(); });
   std::string discarded(kLingerChunkBytes, '\0');
@@ -159,18 +162,18 @@ io::Task<void> ServedConnection::Answer(std::shared_ptr<ServedConnection> self, 
   Result<io::Payload> body =
       co_await self->settings_->service->Handle(self->loop_, self->principal_, std::move(call));
   --self->running_;
+  grant = {};  // The request is gone; answers have a bound of their own.
   if (body.ok()) {
-    self->Send(wire::EncodeResponse(request_id, std::move(body).ValueUnsafe()), std::move(grant));
+    self->Send(wire::EncodeResponse(request_id, std::move(body).ValueUnsafe()));
   } else {
-    self->Send(io::Payload(wire::EncodeErrorResponse(request_id, body.status())), std::move(grant));
+    self->Send(io::Payload(wire::EncodeErrorResponse(request_id, body.status())));
   }
 }
 
-void ServedConnection::Send(io::Payload frame, ByteBudget::Grant grant) {
+void ServedConnection::Send(io::Payload frame) {
   if (!closed_) {
     unsent_bytes_ += frame.size_bytes();
     unsent_.Add(std::move(frame));
-    unsent_grants_.push_back(std::move(grant));
     if (!std::exchange(writing_, true)) io::Spawn(WriteAnswers(shared_from_this()));
   }
   MaybeMakeRoom();
@@ -180,9 +183,13 @@ void ServedConnection::Send(io::Payload frame, ByteBudget::Grant grant) {
 io::Task<void> ServedConnection::WriteAnswers(std::shared_ptr<ServedConnection> self) {
   while (self->unsent_.size_bytes() > 0 && !self->closed_) {
     io::Payload payload = std::exchange(self->unsent_, io::Payload());
-    std::vector<ByteBudget::Grant> grants = std::exchange(self->unsent_grants_, {});
     const uint64_t size_bytes = payload.size_bytes();
+    const auto time_max =
+        self->settings_->answers_behind_max + std::chrono::seconds(size_bytes / kAnswerPace);
+    const io::Loop::TimerId end = self->CloseAt(self->loop_.clock().Monotonic() + time_max,
+                                                &self->counters_->answers_not_taken);
     const Status written = co_await self->connection_->Write(std::move(payload));
+    self->loop_.Cancel(end);
     self->unsent_bytes_ -= size_bytes;
     self->counters_->sent_bytes.fetch_add(static_cast<int64_t>(size_bytes),
                                           std::memory_order_relaxed);

@@ -28,6 +28,9 @@ struct ConnectionSettings {
   std::chrono::milliseconds idle_max{10 * 60 * 1000};  ///< netty.connection.max-idle-time
   /// A body holds the budget while it comes, so its sender may fall no further behind kBodyPace.
   std::chrono::milliseconds body_behind_max{30'000};
+  /// Answers are written together; who takes them more slowly than kAnswerPace may fall this far
+  /// behind.
+  std::chrono::milliseconds answers_behind_max{120'000};
   size_t connections_max = 4096;  ///< server.connections-max, of one listener; more are closed.
 };
 
@@ -38,7 +41,8 @@ struct ConnectionCounters {
   std::atomic<int64_t> requests{0};
   std::atomic<int64_t> received_bytes{0};
   std::atomic<int64_t> sent_bytes{0};
-  std::atomic<int64_t> refused_frames{0};  ///< Malformed, oversize or too slow.
+  std::atomic<int64_t> refused_frames{0};     ///< Malformed, oversize or too slow.
+  std::atomic<int64_t> answers_not_taken{0};  ///< Connections closed since nobody read them.
 };
 
 /// The server's end of one client connection: reads frames, starts their calls in order of arrival,
@@ -48,7 +52,8 @@ struct ConnectionCounters {
 /// known. Threads: confined to the connection's loop.
 class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
  public:
-  static constexpr uint64_t kBodyPace = 1 << 20;  ///< Bytes per second.
+  static constexpr uint64_t kBodyPace = 1 << 20;      ///< Bytes per second.
+  static constexpr uint64_t kAnswerPace = 256 << 10;  ///< The same.
 
   ServedConnection(std::shared_ptr<const ConnectionSettings> settings,
                    std::shared_ptr<ConnectionCounters> counters, io::Loop& loop,
@@ -62,12 +67,12 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
  private:
   io::Task<bool> ReadFrame();
   io::Task<bool> ReadBody(std::string* body);
-  void ArmBodyTimer(std::chrono::nanoseconds due);
+  io::Loop::TimerId CloseAt(std::chrono::nanoseconds due, std::atomic<int64_t>* counter);
   io::Task<void> Refuse(int32_t request_id, Status error);
   io::Task<void> WaitForRoom();
   static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, int32_t request_id,
                                io::Call call, ByteBudget::Grant grant);
-  void Send(io::Payload frame, ByteBudget::Grant grant);
+  void Send(io::Payload frame);
   static io::Task<void> WriteAnswers(std::shared_ptr<ServedConnection> self);
   void LearnClient(const io::Call& call);
   void ArmIdleTimer(std::chrono::milliseconds delay);
@@ -83,8 +88,7 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
 
   size_t running_ = 0;  // Calls started and not yet answered.
   io::Payload unsent_;
-  std::vector<ByteBudget::Grant> unsent_grants_;  // Of the requests whose answers are unsent.
-  uint64_t unsent_bytes_ = 0;                     // Also counts what is being written.
+  uint64_t unsent_bytes_ = 0;  // Also counts what is being written.
   bool writing_ = false;
   bool closed_ = false;
   std::optional<io::Completion<bool>>
@@ -92,7 +96,6 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   std::optional<io::Completion<bool>> drained_;  // Serve waits for the last answer.
   std::chrono::nanoseconds last_traffic_{0};
   io::Loop::TimerId idle_timer_ = 0;
-  io::Loop::TimerId body_timer_ = 0;
 };
 
 }  // namespace sluice::server

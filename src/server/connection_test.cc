@@ -275,6 +275,24 @@ TEST(ConnectionTest, ABodyThatDoesNotComeGivesTheBudgetBack) {
   EXPECT_EQ(served.budget.used_bytes(), 0u);
 }
 
+// Nobody takes the answer, which is larger than what the network holds by itself.
+TEST(ConnectionTest, AnswersThatAreNotTakenHoldNoBudgetAndEndTheConnection) {
+  constexpr size_t kBytes = 4 << 20;
+  ServedWorld served({.answers_behind_max = milliseconds(5000)}, /*budget_bytes=*/kBytes + 100);
+  const auto deaf = served.Connect();
+  ASSERT_OK(io::SyncWait(served.client, Write(*deaf, Request(1, "0:" + std::string(kBytes, 'x')))));
+  served.world.RunFor(milliseconds(1000));
+  EXPECT_EQ(served.budget.used_bytes(), 0u);
+  const auto patient = served.Connect();
+  ASSERT_OK(
+      io::SyncWait(served.client, Write(*patient, Request(2, "0:" + std::string(kBytes, 'x')))));
+  EXPECT_EQ(Next(served, *patient).request_id, 2);
+  served.world.RunFor(milliseconds(5000 + 1000 * kBytes / ServedConnection::kAnswerPace));
+  EXPECT_EQ(served.listener->counters().answers_not_taken, 1);
+  EXPECT_EQ(served.listener->counters().open, 1);
+  EXPECT_TRUE(AtEnd(served, *deaf));
+}
+
 // Piece by piece, each as late as `pause_ms` after the one before; whether the body was served.
 bool ServesABodyWithPauses(int64_t pause_ms) {
   ServedWorld served({.body_behind_max = milliseconds(1000)}, /*budget_bytes=*/100 << 20);
