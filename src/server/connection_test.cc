@@ -344,6 +344,75 @@ TEST(ConnectionTest, StopEndsConnectionsAndWaitsForTheirCalls) {
   EXPECT_EQ(served.listener->counters().open, 0);
 }
 
+// A network whose connections tell when they are asked for their peer, which is in the middle of
+// being taken on.
+class TellingNetwork : public io::Network {
+ public:
+  explicit TellingNetwork(io::Network& below) : below_(below) {}
+  std::function<void()> on_peer;
+
+  Result<std::unique_ptr<io::Listener>> Listen(const std::string& host, uint16_t port,
+                                               std::vector<io::Loop*> loops,
+                                               Accept accept) override {
+    return below_.Listen(host, port, std::move(loops),
+                         [this, accept](std::unique_ptr<io::Connection> connection) {
+                           accept(std::make_unique<Telling>(this, std::move(connection)));
+                         });
+  }
+  io::Task<Result<std::unique_ptr<io::Connection>>> Connect(io::Loop& loop, std::string host,
+                                                            uint16_t port) override {
+    return below_.Connect(loop, std::move(host), port);
+  }
+
+ private:
+  struct Telling : io::Connection {
+    Telling(TellingNetwork* n, std::unique_ptr<io::Connection> c)
+        : network(n), below(std::move(c)) {}
+    io::Task<Result<size_t>> Read(char* out, size_t size) override {
+      return below->Read(out, size);
+    }
+    io::Task<Status> Write(io::Payload payload) override {
+      return below->Write(std::move(payload));
+    }
+    void Close() override { below->Close(); }
+    const std::string& peer() const override {
+      if (network->on_peer) std::exchange(network->on_peer, nullptr)();
+      return below->peer();
+    }
+    TellingNetwork* network;
+    std::unique_ptr<io::Connection> below;
+  };
+  io::Network& below_;
+};
+
+io::Task<void> StopListener(FrameListener* listener, io::Loop& loop, io::Completion<bool> stopped) {
+  co_await listener->Stop(loop);
+  stopped.Set(true);
+}
+
+TEST(ConnectionTest, AConnectionThatIsTakenOnWhileTheListenerStopsEnds) {
+  io::SimWorld world{1};
+  io::SimNetwork below{world};
+  TellingNetwork network{below};
+  EchoService echo;
+  ByteBudget budget{1 << 20};
+  io::Loop& client = world.NewLoop();
+  ConnectionSettings settings{.budget = &budget, .listener = "CLIENT"};
+  ASSERT_OK_AND_ASSIGN(
+      const auto listener,
+      FrameListener::Bind({&network, {&world.NewLoop()}, {"CLIENT", "127.0.0.1", 0}, settings}));
+  listener->Serve(echo);
+  io::Completion<bool> stopped(client);
+  network.on_peer = [&] { io::Spawn(StopListener(listener.get(), client, stopped)); };
+  const auto connection =
+      io::SyncWait(client, below.Connect(client, "127.0.0.1", listener->endpoint().port));
+  world.RunFor(milliseconds(1000));
+  EXPECT_TRUE(stopped.await_ready());
+  EXPECT_EQ(listener->counters().open, 0);
+  if (connection.ok()) (*connection)->Close();  // Lets a stop that waits for it end.
+  world.RunUntilIdle();
+}
+
 TEST(ConnectionTest, HandlersSeeWhoCalls) {
   ServedWorld served;
   const auto connection = served.Connect();

@@ -47,6 +47,7 @@ struct FrameListener::State {
                                                      std::move(connection), std::move(*pass));
     {
       const std::lock_guard lock(mutex);
+      if (stopping) return;  // CloseAll is over, and would not find it.
       open.emplace(served.get(), Open{&loop, served});
     }
     io::Spawn(ServeAndForget(self, std::move(served)));
@@ -74,6 +75,7 @@ struct FrameListener::State {
 
   void CloseAll() {
     const std::lock_guard lock(mutex);
+    stopping = true;
     for (const auto& [key, entry] : open) {
       entry.loop->Post([weak = entry.served] {
         if (const auto served = weak.lock()) served->Close();
@@ -88,12 +90,13 @@ struct FrameListener::State {
   std::string name;
   size_t connections_max = 0;
   bool was_full = false;                               // At the last connection that came.
+  bool stopping = false;                               // All that are open are told to close.
   std::shared_ptr<const ConnectionSettings> settings;  // Null until Serve.
   std::vector<Waiting> waiting;
   const std::shared_ptr<ConnectionCounters> counters = std::make_shared<ConnectionCounters>();
   shard::Gate gate;
-  std::mutex
-      mutex;  // Guards was_full, settings, waiting and open, which loops use as connections come.
+  std::mutex mutex;  // Guards was_full, stopping, settings, waiting and open, which loops use as
+                     // connections come.
   std::map<const ServedConnection*, Open> open;
 };
 
