@@ -84,20 +84,24 @@ Result<std::shared_ptr<arrow::Schema>> TableContext::ArrowSchemaOf(int32_t schem
 }
 
 Result<TableContextPtr> TableContexts::Get(int64_t table_id) {
+  uint64_t news = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto found = contexts_.find(table_id);
     if (found != contexts_.end()) return found->second;
+    news = news_;
   }
   ASSIGN_OR_RAISE(auto info, source_.ById(table_id));
   ASSIGN_OR_RAISE(auto context, TableContext::Make(std::move(info), source_));
   const std::lock_guard lock(mutex_);
-  contexts_[table_id] = context;
+  // What was read before news of a table came may be of the time before; it serves this call alone.
+  if (news == news_) contexts_[table_id] = context;
   return context;
 }
 
 void TableContexts::Forget(int64_t table_id) {
   const std::lock_guard lock(mutex_);
+  ++news_;
   contexts_.erase(table_id);
 }
 

@@ -78,8 +78,9 @@ class TableContexts {
 
  private:
   const TableSource& source_;
-  std::mutex mutex_;  // Guards the map only.
+  std::mutex mutex_;  // Guards what follows.
   std::unordered_map<int64_t, TableContextPtr> contexts_;
+  uint64_t news_ = 0;  // Counts calls of Forget.
 };
 
 }  // namespace sluice::tablet

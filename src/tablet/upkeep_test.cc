@@ -178,6 +178,30 @@ TEST_F(UpkeepTest, WriteBackIsBounded) {
   for (const auto& row : found) EXPECT_TRUE(row.has_value());
 }
 
+// Tables that change while they are read.
+struct ChangingTables : internal::TestTables {
+  Result<std::shared_ptr<const types::TableInfo>> ById(int64_t table_id) const override {
+    auto read = TestTables::ById(table_id);
+    if (on_read) std::exchange(on_read, nullptr)();
+    return read;
+  }
+  mutable std::function<void()> on_read;
+};
+
+TEST(TableContextsTest, WhatWasReadBeforeNewsCameIsNotKept) {
+  ChangingTables tables;
+  TableContexts contexts(tables);
+  tables.SetProperty(kLogTable, "table.log.ttl", "1 d");
+  tables.on_read = [&] {
+    tables.SetProperty(kLogTable, "table.log.ttl", "1 ms");
+    contexts.Forget(kLogTable);
+  };
+  ASSERT_OK(contexts.Get(kLogTable));
+  ASSERT_OK_AND_ASSIGN(const TableContextPtr context, contexts.Get(kLogTable));
+  EXPECT_EQ(context->log_ttl_ms(), 1);
+  EXPECT_EQ(contexts.Get(kLogTable).ValueOrDie(), context);
+}
+
 TEST(LogSyncTest, SyncsWhatIsThere) {
   TempDir folder;
   auto& files = io::LocalFileSystem();
