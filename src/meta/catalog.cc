@@ -112,6 +112,20 @@ Status Catalog::AlterDatabase(const std::string& name,
 
 namespace {
 
+// Their nodes are below the assignment.
+void ForgetKvSnapshots(const TableState& table, const PartitionState* partition,
+                       CatalogState* next) {
+  if (!table.info.descriptor.has_primary_key()) return;
+  const auto forget = [&](const types::BucketId& id, const PartitionState*, const BucketState&) {
+    next->kv_snapshots.Erase(id);
+  };
+  if (partition == nullptr) {
+    table.ForEachBucket(forget);
+  } else {
+    table.ForEachBucketOf(*partition, forget);
+  }
+}
+
 // Steps that remove a table's nodes, and its entries in `next`'s indexes.
 void ForgetTable(const TableState& table, CatalogState* next, Ops* ops) {
   ops->push_back(MetaStore::DeleteTree(nodes::Table(table.info.path)));
@@ -121,6 +135,7 @@ void ForgetTable(const TableState& table, CatalogState* next, Ops* ops) {
     ops->push_back(MetaStore::DeleteTree(nodes::PartitionAssignment(partition->info.partition_id)));
     next->table_of_partition.Erase(partition->info.partition_id);
   }
+  ForgetKvSnapshots(table, nullptr, next);
   next->tables_by_id.Erase(table.info.table_id);
 }
 
@@ -280,6 +295,7 @@ Result<int64_t> Catalog::DropPartition(const types::TablePath& path, const std::
   Ops ops = {MetaStore::DeleteTree(nodes::Partition(path, name)),
              MetaStore::DeleteTree(nodes::PartitionAssignment(partition->info.partition_id))};
   next.table_of_partition.Erase(partition->info.partition_id);
+  ForgetKvSnapshots(*old, partition, &next);
   auto table = std::make_shared<TableState>(*old);
   table->RemovePartition(*partition);
   PlaceTable(table, &next);

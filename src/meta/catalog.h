@@ -2,6 +2,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,12 @@ class Catalog {
   /// was forgotten.
   Result<std::vector<LakeSnapshot>> RecordLakeSnapshot(int64_t table_id, LakeSnapshot snapshot,
                                                        std::optional<int64_t> earliest_to_keep);
+
+  /// Add the newest KV snapshot of a bucket (nullopt: add none) and forget those named, in one
+  /// batch. The newest one is never forgotten. Errors: kUnknownTableOrBucket; kInvalidUpdateVersion
+  /// when one with this id or a newer one is recorded.
+  Status RecordKvSnapshot(const types::BucketId& bucket, std::optional<KvSnapshotEntry> added,
+                          const std::set<int64_t>& forgotten);
 
   /// DDL intents; `intent.id` is given here and returned.
   Result<int64_t> AddIntent(DdlIntent intent);

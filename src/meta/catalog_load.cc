@@ -70,15 +70,18 @@ class Loader {
     RETURN_NOT_OK(nodes::ReadTable(text, &table->info));
     RETURN_NOT_OK(LoadSchemas(table.get()));
     if (!table->partitioned()) {
-      ASSIGN_OR_RAISE(table->buckets, LoadBuckets(nodes::TableAssignment(table->info.table_id)));
+      const std::string assignment = nodes::TableAssignment(table->info.table_id);
+      ASSIGN_OR_RAISE(table->buckets, LoadBuckets(assignment));
+      RETURN_NOT_OK(LoadKvSnapshots(*table, nullptr, assignment));
     }
     ASSIGN_OR_RAISE(const auto partitions, store_.Children(nodes::Partitions(path)));
     for (const std::string& name : partitions) {
       auto partition = std::make_shared<PartitionState>();
       ASSIGN_OR_RAISE(const std::string partition_text, Value(nodes::Partition(path, name)));
       RETURN_NOT_OK(nodes::ReadPartition(partition_text, partition.get()));
-      ASSIGN_OR_RAISE(partition->buckets,
-                      LoadBuckets(nodes::PartitionAssignment(partition->info.partition_id)));
+      const std::string assignment = nodes::PartitionAssignment(partition->info.partition_id);
+      ASSIGN_OR_RAISE(partition->buckets, LoadBuckets(assignment));
+      RETURN_NOT_OK(LoadKvSnapshots(*table, partition.get(), assignment));
       table->SetPartition(partition);
     }
     RETURN_NOT_OK(LoadLakeSnapshots(table.get()));
@@ -114,6 +117,28 @@ class Loader {
       RETURN_NOT_OK(nodes::ReadLeader(leader, &buckets[bucket]));
     }
     return buckets;
+  }
+
+  Status LoadKvSnapshots(const TableState& table, const PartitionState* partition,
+                         const std::string& assignment) {
+    if (!table.info.descriptor.has_primary_key()) return Status::OK();
+    const size_t buckets = partition == nullptr ? table.buckets.size() : partition->buckets.size();
+    types::BucketId id{.table_id = table.info.table_id};
+    if (partition != nullptr) id.partition_id = partition->info.partition_id;
+    for (; static_cast<size_t>(id.bucket) < buckets; ++id.bucket) {
+      ASSIGN_OR_RAISE(const auto names, store_.Children(nodes::KvSnapshots(assignment, id.bucket)));
+      if (names.empty()) continue;
+      auto list = std::make_shared<KvSnapshotList>();
+      for (const std::string& name : names) {
+        const std::string path = nodes::KvSnapshots(assignment, id.bucket) + "/" + name;
+        ASSIGN_OR_RAISE(const std::string text, Value(path));
+        ASSIGN_OR_RAISE(KvSnapshotEntry snapshot, nodes::ReadKvSnapshot(text));
+        list->push_back(std::move(snapshot));
+      }
+      std::ranges::sort(*list, {}, &KvSnapshotEntry::snapshot_id);
+      out_->kv_snapshots.Set(id, std::move(list));
+    }
+    return Status::OK();
   }
 
   Status LoadLakeSnapshots(TableState* table) {

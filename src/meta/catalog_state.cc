@@ -94,6 +94,19 @@ const ViewInfo* CatalogState::FindView(const types::TablePath& path) const {
   return database == nullptr ? nullptr : database->views.Find(path.table);
 }
 
+const KvSnapshotEntry* CatalogState::FindKvSnapshot(const types::BucketId& bucket,
+                                                    int64_t snapshot_id) const {
+  const auto* list = kv_snapshots.Find(bucket);
+  if (list == nullptr) return nullptr;
+  const auto found = std::ranges::find(**list, snapshot_id, &KvSnapshotEntry::snapshot_id);
+  return found == (*list)->end() ? nullptr : &*found;
+}
+
+const KvSnapshotEntry* CatalogState::LatestKvSnapshot(const types::BucketId& bucket) const {
+  const auto* list = kv_snapshots.Find(bucket);
+  return list == nullptr ? nullptr : &(*list)->back();
+}
+
 Result<DatabasePtr> CatalogState::Database(const std::string& name) const {
   const DatabasePtr* found = databases.Find(name);
   if (found == nullptr) return Error(ErrorCode::kDatabaseNotExist, "no such database=", name);
@@ -121,6 +134,14 @@ Result<std::shared_ptr<const types::Schema>> CatalogState::SchemaOf(int64_t tabl
                  " schema_id=", schema_id);
   }
   return found->second;
+}
+
+Result<const BucketState*> CatalogState::Bucket(const types::BucketId& id) const {
+  const TablePtr table = FindTable(id.table_id);
+  const BucketState* bucket =
+      table == nullptr ? nullptr : table->FindBucket({id.partition_id, id.bucket});
+  if (bucket == nullptr) return Error(ErrorCode::kUnknownTableOrBucket, "no such bucket ", id);
+  return bucket;
 }
 
 }  // namespace sluice::meta

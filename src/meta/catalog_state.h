@@ -44,6 +44,15 @@ struct LakeSnapshot {
   std::shared_ptr<const BucketOffsets> readable;  ///< Null = not readable yet.
 };
 
+/// One KV snapshot of a bucket. Source: the snapshot nodes (docs/formats/metadata.md).
+struct KvSnapshotEntry {
+  int64_t snapshot_id = 0;
+  int64_t log_offset = 0;     ///< It holds exactly the log below.
+  std::string metadata_path;  ///< URI of the file that lists its files.
+  bool operator==(const KvSnapshotEntry&) const = default;
+};
+using KvSnapshotList = std::vector<KvSnapshotEntry>;  ///< Snapshot ids ascending.
+
 struct PartitionState {
   types::PartitionInfo info;
   std::string remote_data_dir;
@@ -119,6 +128,8 @@ struct CatalogState {
   SharedMap<std::string, DatabasePtr> databases;
   SharedMap<int64_t, TablePtr> tables_by_id;
   SharedMap<int64_t, int64_t> table_of_partition;  ///< Partition id → table id.
+  /// Of buckets that have any; those of a dropped table go with it.
+  SharedMap<types::BucketId, std::shared_ptr<const KvSnapshotList>> kv_snapshots;
   std::vector<DdlIntent> intents;
 
   // Null when there is none.
@@ -128,6 +139,8 @@ struct CatalogState {
   /// The table that holds a partition.
   TablePtr FindTableOfPartition(int64_t partition_id) const;
   const ViewInfo* FindView(const types::TablePath& path) const;
+  const KvSnapshotEntry* FindKvSnapshot(const types::BucketId& bucket, int64_t snapshot_id) const;
+  const KvSnapshotEntry* LatestKvSnapshot(const types::BucketId& bucket) const;
 
   // As above, with the protocol's error when it is missing.
   Result<DatabasePtr> Database(const std::string& name) const;  ///< kDatabaseNotExist.
@@ -135,6 +148,8 @@ struct CatalogState {
   Result<TablePtr> Table(int64_t table_id) const;               ///< kTableNotExist.
   Result<std::shared_ptr<const types::Schema>> SchemaOf(
       int64_t table_id, int32_t schema_id) const;  ///< kSchemaNotExist.
+  /// kUnknownTableOrBucket. Points into `tables_by_id`.
+  Result<const BucketState*> Bucket(const types::BucketId& id) const;
 };
 using CatalogStatePtr = std::shared_ptr<const CatalogState>;
 

@@ -270,6 +270,60 @@ TEST_P(CatalogTest, LakeSnapshotsFollowTheKeepRule) {
   EXPECT_THAT(nodes, testing::ElementsAre("5"));
 }
 
+types::TableDescriptor WithKey(types::TableDescriptor descriptor) {
+  descriptor.schema.primary_key = {"id"};
+  if (descriptor.partitioned()) descriptor.schema.primary_key.push_back("day");
+  return descriptor;
+}
+
+TEST_P(CatalogTest, KvSnapshotsSurviveARestartAndGoWithTheirTable) {
+  Catalog::NewTable made = NewTable({"fluss", "keys"});
+  made.descriptor = WithKey(made.descriptor);
+  ASSERT_OK_AND_ASSIGN(const TablePtr table, catalog_->CreateTable(made));
+  const types::BucketId bucket{.table_id = table->info.table_id, .bucket = 1};
+  EXPECT_EQ(catalog_->state()->LatestKvSnapshot(bucket), nullptr);
+  for (int64_t id = 0; id < 12; ++id) {  // Ids of two digits: names are sorted by bytes.
+    std::set<int64_t> forgotten;
+    if (id > 1) forgotten.insert(id - 2);
+    ASSERT_OK(
+        catalog_->RecordKvSnapshot(bucket, KvSnapshotEntry{id, 10 * id, "file:/m"}, forgotten));
+  }
+  EXPECT_EQ(CodeOf(catalog_->RecordKvSnapshot(bucket, KvSnapshotEntry{11, 0, ""}, {})),
+            ErrorCode::kInvalidUpdateVersion);
+  EXPECT_EQ(CodeOf(catalog_->RecordKvSnapshot({.table_id = 99}, KvSnapshotEntry{}, {})),
+            ErrorCode::kUnknownTableOrBucket);
+  Restart();
+  ASSERT_NE(catalog_->state()->LatestKvSnapshot(bucket), nullptr);
+  EXPECT_EQ(*catalog_->state()->LatestKvSnapshot(bucket), (KvSnapshotEntry{11, 110, "file:/m"}));
+  ASSERT_NE(catalog_->state()->FindKvSnapshot(bucket, 10), nullptr);
+  EXPECT_EQ(catalog_->state()->FindKvSnapshot(bucket, 9), nullptr);
+  ASSERT_OK(catalog_->RecordKvSnapshot(bucket, std::nullopt, {10}));
+  EXPECT_EQ(catalog_->state()->FindKvSnapshot(bucket, 10), nullptr);
+  ASSERT_OK(catalog_->DropTable({"fluss", "keys"}));
+  EXPECT_TRUE(catalog_->state()->kv_snapshots.empty());
+  Restart();
+  EXPECT_TRUE(catalog_->state()->kv_snapshots.empty());
+}
+
+TEST_P(CatalogTest, KvSnapshotsGoWithTheirPartition) {
+  Catalog::NewTable made = NewTable({"fluss", "keys"});
+  made.descriptor = WithKey(Descriptor(/*partitioned=*/true));
+  made.buckets.clear();
+  ASSERT_OK_AND_ASSIGN(const TablePtr table, catalog_->CreateTable(made));
+  std::vector<types::BucketId> buckets;
+  for (const char* day : {"mon", "tue"}) {
+    ASSERT_OK_AND_ASSIGN(const PartitionPtr partition,
+                         catalog_->CreatePartition({"fluss", "keys"}, {day}, Buckets(), "/remote"));
+    buckets.push_back({table->info.table_id, partition->info.partition_id, 0});
+    ASSERT_OK(catalog_->RecordKvSnapshot(buckets.back(), KvSnapshotEntry{0, 5, "m"}, {}));
+  }
+  Restart();
+  EXPECT_NE(catalog_->state()->LatestKvSnapshot(buckets[0]), nullptr);
+  ASSERT_OK(catalog_->DropPartition({"fluss", "keys"}, "mon"));
+  EXPECT_EQ(catalog_->state()->LatestKvSnapshot(buckets[0]), nullptr);
+  EXPECT_NE(catalog_->state()->LatestKvSnapshot(buckets[1]), nullptr);
+}
+
 TEST_P(CatalogTest, AnIntentGoesInTheBatchThatFulfilsIt) {
   ASSERT_OK_AND_ASSIGN(
       const int64_t first,

@@ -29,6 +29,12 @@ std::string PartitionAssignment(int64_t id) {
 std::string Leader(const std::string& assignment, size_t bucket) {
   return assignment + "/buckets/" + std::to_string(bucket) + "/leader_isr";
 }
+std::string KvSnapshots(const std::string& assignment, int32_t bucket) {
+  return assignment + "/buckets/" + std::to_string(bucket) + "/snapshots";
+}
+std::string KvSnapshot(const std::string& assignment, int32_t bucket, int64_t snapshot_id) {
+  return KvSnapshots(assignment, bucket) + "/" + std::to_string(snapshot_id);
+}
 std::string LakeTable(int64_t table_id) { return TableAssignment(table_id) + "/laketable"; }
 std::string LakeOffsets(int64_t table_id) {
   return "/sluice/lake_offsets/" + std::to_string(table_id);
@@ -155,6 +161,22 @@ Status ReadLeader(std::string_view text, BucketState* out) {
   out->coordinator_epoch = static_cast<int32_t>(coordinator_epoch);
   out->bucket_epoch = static_cast<int32_t>(bucket_epoch);
   return Status::OK();
+}
+
+std::string WriteKvSnapshot(const KvSnapshotEntry& snapshot) {
+  return Dump({{"version", 1},
+               {"snapshot_id", snapshot.snapshot_id},
+               {"log_offset", snapshot.log_offset},
+               {"metadata_path", snapshot.metadata_path}});
+}
+
+Result<KvSnapshotEntry> ReadKvSnapshot(std::string_view text) {
+  ASSIGN_OR_RAISE(const auto json, JsonDocument::Parse(text, "kv snapshot"));
+  KvSnapshotEntry snapshot;
+  ASSIGN_OR_RAISE(snapshot.snapshot_id, json.Int("snapshot_id"));
+  ASSIGN_OR_RAISE(snapshot.log_offset, json.Int("log_offset"));
+  ASSIGN_OR_RAISE(snapshot.metadata_path, json.String("metadata_path"));
+  return snapshot;
 }
 
 std::string WriteLakeTable(const std::vector<LakeSnapshot>& snapshots) {

@@ -32,6 +32,9 @@ std::string TableAssignment(int64_t table_id);
 std::string PartitionAssignment(int64_t partition_id);
 /// Under either assignment.
 std::string Leader(const std::string& assignment, size_t bucket);
+/// Of a bucket's KV snapshots.
+std::string KvSnapshots(const std::string& assignment, int32_t bucket);
+std::string KvSnapshot(const std::string& assignment, int32_t bucket, int64_t snapshot_id);
 std::string LakeTable(int64_t table_id);
 /// Own: the offsets of the snapshots that the LakeTable node lists.
 std::string LakeOffsets(int64_t table_id);
@@ -55,6 +58,8 @@ std::string WriteAssignment(const std::vector<BucketState>& buckets,
 Result<std::map<int32_t, std::vector<int32_t>>> ReadAssignment(std::string_view json);
 std::string WriteLeader(const BucketState& bucket);
 Status ReadLeader(std::string_view json, BucketState* out);
+std::string WriteKvSnapshot(const KvSnapshotEntry& snapshot);
+Result<KvSnapshotEntry> ReadKvSnapshot(std::string_view json);
 std::string WriteLakeTable(const std::vector<LakeSnapshot>& snapshots);
 Result<std::vector<LakeSnapshot>> ReadLakeTable(std::string_view json);
 std::string WriteLakeOffsets(int64_t table_id, const LakeSnapshot& snapshot);
