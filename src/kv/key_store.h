@@ -68,6 +68,17 @@ class KeyStore {
   /// Apply all changes (each key once) and `applied` as one: durable when this returns, all or
   /// nothing after a crash. After an error it may be called again, with the same or more changes.
   virtual Status Write(std::span<const Change> changes, Applied applied) = 0;
+  /// What the files of a checkpoint hold.
+  struct Checkpoint {
+    Applied applied;
+    /// Of the store that the files' names belong to: another store, made anew after a loss, may
+    /// give a name again to other bytes. Two files of one store and one name are the same.
+    std::string store_id;
+  };
+  /// Put the store's files as they are now into `folder`, durably: links, where the device has
+  /// them. What was in the folder goes; a crash can leave a part of it. May run beside all but
+  /// Close. nullopt when nothing was ever written.
+  virtual Result<std::optional<Checkpoint>> MakeCheckpoint(const std::string& folder) = 0;
   virtual Status Close() = 0;
 };
 

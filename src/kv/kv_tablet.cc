@@ -296,6 +296,11 @@ std::function<Status()> KvTablet::Warm(std::vector<std::string> keys) const {
   };
 }
 
+std::function<Result<std::optional<KeyStore::Checkpoint>>()> KvTablet::CheckpointLater(
+    std::string folder) const {
+  return [store = store_, folder = std::move(folder)] { return store->MakeCheckpoint(folder); };
+}
+
 Result<int64_t> KvTablet::RowCount() const {
   const auto& count = write_back_->upto().row_count;
   if (!count.has_value()) {

@@ -166,6 +166,10 @@ class KvTablet {
   /// Work for a read pool that brings the keys' blocks into the cache.
   std::function<Status()> Warm(std::vector<std::string> keys) const;
 
+  /// Work for a pool that makes a checkpoint of the store: of what has been moved, see StartFlush.
+  std::function<Result<std::optional<KeyStore::Checkpoint>>()> CheckpointLater(
+      std::string folder) const;
+
   /// Live keys. Errors: kInvalidTable when the changelog image leaves them uncounted.
   Result<int64_t> RowCount() const;
 

@@ -49,6 +49,10 @@ class MemoryKeyStore : public KeyStore {
     return Status::OK();
   }
 
+  Result<std::optional<Checkpoint>> MakeCheckpoint(const std::string&) override {
+    return Status::NotImplemented("a store in memory has no files folder=", folder_);
+  }
+
   Status Close() override { return Status::OK(); }
 
  private:

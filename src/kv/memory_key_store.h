@@ -10,7 +10,7 @@
 namespace sluice::kv {
 
 /// Stores in memory, for simulation and tests: what Write returned from survives closing and
-/// dropping a store.
+/// dropping a store. They have no files, so a checkpoint of them is refused.
 class MemoryKeyStores : public KeyStores {
  public:
   Result<std::shared_ptr<KeyStore>> Open(const std::string& folder) override;

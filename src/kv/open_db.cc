@@ -1,3 +1,4 @@
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
@@ -177,6 +178,17 @@ Status OpenDb::Write(std::span<const KeyStore::Change> changes, const Applied& a
   const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions(), {keys_, state_});
   idle_->Take(this);  // It would keep the files alive that compaction replaces now.
   return FromRocks(flushed, folder_);
+}
+
+Result<KeyStore::Checkpoint> OpenDb::MakeCheckpoint(const std::string& folder) {
+  KeyStore::Checkpoint made;
+  ASSIGN_OR_RAISE(made.applied, ReadApplied());
+  RETURN_NOT_OK(FromRocks(db_->GetDbIdentity(made.store_id), folder_));
+  rocksdb::Checkpoint* raw = nullptr;
+  RETURN_NOT_OK(FromRocks(rocksdb::Checkpoint::Create(db_.get(), &raw), folder_));
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+  RETURN_NOT_OK(FromRocks(checkpoint->CreateCheckpoint(folder), folder));
+  return made;
 }
 
 std::unique_ptr<KeyStore::Cursor> OpenDb::NewCursor(KeyStore::CursorUse use) {

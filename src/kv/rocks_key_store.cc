@@ -124,6 +124,7 @@ class RocksKeyStore : public KeyStore {
   }
 
   Status Write(std::span<const Change> changes, Applied applied) override {
+    const std::lock_guard whole(writing_);
     ASSIGN_OR_RAISE(const auto db, OpenForWrite());
     RETURN_NOT_OK(CheckSpace(changes));
     const Status written = db->Write(changes, applied);
@@ -132,6 +133,17 @@ class RocksKeyStore : public KeyStore {
       failure_ = written;
     }
     return written;
+  }
+
+  Result<std::optional<Checkpoint>> MakeCheckpoint(const std::string& folder) override {
+    // RocksDB makes it beside and renames it.
+    for (const char* suffix : {"", ".tmp"}) RETURN_NOT_OK(files_.RemoveTree(folder + suffix));
+    const std::lock_guard whole(writing_);
+    ASSIGN_OR_RAISE(const auto db, Open(/*create=*/false));
+    if (db == nullptr) return std::optional<Checkpoint>();
+    RETURN_NOT_OK(CheckSpace({}));
+    ASSIGN_OR_RAISE(auto made, db->MakeCheckpoint(folder));
+    return std::make_optional(std::move(made));
   }
 
   Status Close() override {
@@ -237,6 +249,7 @@ class RocksKeyStore : public KeyStore {
   const rocksdb::Options options_;
   const std::shared_ptr<IdleIterators> idle_;
 
+  std::mutex writing_;  // A checkpoint lies between two writes. Taken before the others.
   std::mutex opening_;  // Who opens or closes the database holds it, on a pool; guards failure_.
   // Why the database takes no writes until it is opened again; OK = it does.
   Status failure_;
