@@ -49,6 +49,13 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
                       .link = &link,
                       .remote_data_dir = options.settings.remote_data_dir}),
       producers(*options.catalog, *options.clock, options.settings.producer_offsets_ttl_ms),
+      kv_snapshots(
+          std::make_shared<KvSnapshots>(KvSnapshots::Options{.catalog = options.catalog,
+                                                             .loop = options.loop,
+                                                             .pool = options.pool,
+                                                             .files = options.files,
+                                                             .clock = options.clock,
+                                                             .settings = &options.settings})),
       desk(std::make_shared<TieringDesk>(TieringDesk::Options{.catalog = options.catalog,
                                                               .loop = options.loop,
                                                               .clock = options.clock,
@@ -65,6 +72,7 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
 io::Task<Status> CoordinatorCore::Start() {
   CHECK(!in_office);
   CO_ASSIGN_OR_RETURN(const int32_t epoch, options.catalog->RaiseCoordinatorEpoch());
+  CO_RETURN_NOT_OK(kv_snapshots->Start());
   Status told = co_await ddl.TellEverything();
   in_office = true;
   desk->Start();
@@ -84,6 +92,7 @@ io::Task<void> CoordinatorCore::Stop() {
   in_office = false;
   co_await keeper->Stop();
   co_await desk->Stop();
+  co_await kv_snapshots->Stop();
   if (tell_timer.has_value()) options.loop->Cancel(*tell_timer);
   tell_timer.reset();
   if (sweep_timer.has_value()) options.loop->Cancel(*sweep_timer);

@@ -185,24 +185,35 @@ io::Task<Reply> DeleteProducerOffsets(CoordinatorCore& core, std::string body) {
   co_return Done(core.producers.Delete(request));
 }
 
-// KV snapshots and remote log segments do not exist here: leases find nothing, lists are empty.
-io::Task<Reply> AcquireKvSnapshotLease(CoordinatorCore&, std::string body) {
-  CO_ASSIGN_OR_RETURN(const auto request,
-                      wire::ParseMessage<wire::AcquireKvSnapshotLeaseRequest>(body));
-  wire::AcquireKvSnapshotLeaseResponse response;
-  *response.mutable_unavailable_snapshots() = request.snapshots_to_lease();
-  co_return ReplyWith(Result<wire::AcquireKvSnapshotLeaseResponse>(std::move(response)));
+io::Task<Reply> CommitKvSnapshot(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(auto request, wire::ParseMessage<wire::CommitKvSnapshotRequest>(body));
+  Status status = co_await KvSnapshots::Commit(core.kv_snapshots, std::move(request));
+  co_return Done(status);
 }
 
-io::Task<Reply> EndKvSnapshotLease(CoordinatorCore&, std::string) { co_return io::Payload(); }
+io::Task<Reply> AcquireKvSnapshotLease(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(auto request, wire::ParseMessage<wire::AcquireKvSnapshotLeaseRequest>(body));
+  auto response = co_await KvSnapshots::Acquire(core.kv_snapshots, std::move(request));
+  co_return ReplyWith(response);
+}
+
+io::Task<Reply> ReleaseKvSnapshotLease(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(auto request, wire::ParseMessage<wire::ReleaseKvSnapshotLeaseRequest>(body));
+  Status status = co_await KvSnapshots::Release(core.kv_snapshots, std::move(request));
+  co_return Done(status);
+}
+
+io::Task<Reply> DropKvSnapshotLease(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::DropKvSnapshotLeaseRequest>(body));
+  std::string lease_id = request.lease_id();
+  Status status = co_await KvSnapshots::Drop(core.kv_snapshots, std::move(lease_id));
+  co_return Done(status);
+}
 
 io::Task<Reply> ListKvSnapshots(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListKvSnapshotsRequest>(body));
-  CO_RETURN_NOT_OK(core.options.catalog->state()->Table(request.table_id()));
-  wire::ListKvSnapshotsResponse response;
-  response.set_table_id(request.table_id());
-  if (request.has_partition_id()) response.set_partition_id(request.partition_id());
-  co_return ReplyWith(Result<wire::ListKvSnapshotsResponse>(std::move(response)));
+  co_return ReplyWith(core.kv_snapshots->List(request));
 }
 
 io::Task<Reply> ListRemoteLogManifests(CoordinatorCore& core, std::string body) {
@@ -268,8 +279,9 @@ const std::map<ApiKey, CallHandler>& Handlers() {
       {ApiKey::kGetProducerOffsets, GetProducerOffsets},
       {ApiKey::kDeleteProducerOffsets, DeleteProducerOffsets},
       {ApiKey::kAcquireKvSnapshotLease, AcquireKvSnapshotLease},
-      {ApiKey::kReleaseKvSnapshotLease, EndKvSnapshotLease},
-      {ApiKey::kDropKvSnapshotLease, EndKvSnapshotLease},
+      {ApiKey::kReleaseKvSnapshotLease, ReleaseKvSnapshotLease},
+      {ApiKey::kDropKvSnapshotLease, DropKvSnapshotLease},
+      {ApiKey::kCommitKvSnapshot, CommitKvSnapshot},
       {ApiKey::kListKvSnapshots, ListKvSnapshots},
       {ApiKey::kListRemoteLogManifests, ListRemoteLogManifests},
       {ApiKey::kCreateAcls, Acls},
@@ -281,7 +293,6 @@ const std::map<ApiKey, CallHandler>& Handlers() {
       {ApiKey::kCancelRebalance, CancelRebalance},
       // What only a cluster of several servers, or remote storage, would send.
       {ApiKey::kAdjustIsr, Unsupported},
-      {ApiKey::kCommitKvSnapshot, Unsupported},
       {ApiKey::kCommitRemoteLogManifest, Unsupported},
       {ApiKey::kControlledShutdown, Unsupported},
   };

@@ -5,6 +5,7 @@
 
 #include "coordinator/coordinator.h"
 #include "coordinator/ddl.h"
+#include "coordinator/kv_snapshots_internal.h"
 #include "coordinator/lake_snapshots_internal.h"
 #include "coordinator/partition_keeper_internal.h"
 #include "coordinator/producer_offsets_internal.h"
@@ -36,6 +37,7 @@ struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
   Ddl ddl;
   LakeSnapshots lake_snapshots;
   ProducerOffsets producers;
+  std::shared_ptr<KvSnapshots> kv_snapshots;
   std::shared_ptr<TieringDesk> desk;
   std::shared_ptr<PartitionKeeper> keeper;
 

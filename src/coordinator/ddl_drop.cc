@@ -5,6 +5,7 @@
 #include "coordinator/ddl.h"
 #include "coordinator/lake_paths.h"
 #include "io/crash_point.h"
+#include "types/kv_snapshot.h"
 
 namespace sluice::coordinator {
 
@@ -15,6 +16,12 @@ void Ddl::AddDeletion(const meta::TableState& table, const meta::PartitionState*
   }
   if (partition == nullptr)
     out->folders.push_back(LocalPath(io::FolderOf(LakeOffsetsFolder(table.info))));
+  if (!table.info.descriptor.has_primary_key()) return;
+  const std::string root = types::RemotePath(table.info.remote_data_dir);
+  out->folders.push_back(
+      partition == nullptr
+          ? types::KvRemoteFolder(root, table.info.path, table.info.table_id)
+          : types::KvRemoteFolder(root, table.info.path, table.info.table_id, partition->info));
 }
 
 meta::DdlIntent Ddl::DeletionOf(const types::TablePath& path, const DeleteIntent& deletion) const {

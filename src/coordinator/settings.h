@@ -22,6 +22,9 @@ struct ClusterSettings {
   std::string remote_data_dir;             ///< remote.data.dir
   int64_t auto_partition_interval_ms = 10 * 60 * 1000;  ///< auto-partition.check.interval
   int64_t producer_offsets_ttl_ms = 24 * 3600 * 1000;   ///< coordinator.producer-offsets.ttl
+  int32_t kv_snapshots_retained = 2;                    ///< kv.snapshot.num-retained
+  int64_t kv_lease_check_interval_ms =
+      10 * 60 * 1000;  ///< kv.snapshot.lease.expiration-check-interval
   /// What DESCRIBE_CLUSTER_CONFIGS shows, as the server was started.
   std::map<std::string, std::string> configuration;
 };

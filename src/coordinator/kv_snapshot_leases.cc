@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "coordinator/kv_snapshot_leases_internal.h"
+
+namespace sluice::coordinator {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kLeasesArea[] = "kv_snapshot_leases";
+constexpr size_t kLeaseIdBytesMax = 1000;
+constexpr size_t kLeasedMax = 1'000'000;  // Snapshots of one lease.
+
+struct StoredLease {
+  int64_t expires_ms = 0;
+  KvSnapshotLeases::Snapshots snapshots;
+};
+
+std::string LeaseToJson(int64_t expires_ms, const KvSnapshotLeases::Snapshots& snapshots) {
+  Json list = Json::array();
+  for (const auto& [bucket, snapshot_id] : snapshots)
+    list.push_back({bucket.table_id, bucket.partition_id.value_or(-1), bucket.bucket, snapshot_id});
+  return Json{{"version", 1}, {"expiration_time", expires_ms}, {"snapshots", std::move(list)}}
+      .dump();
+}
+
+Result<StoredLease> LeaseFromJson(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("expiration_time") ||
+      !json["expiration_time"].is_number_integer() || !json.contains("snapshots")) {
+    return Corrupt("lease of kv snapshots is broken");
+  }
+  StoredLease lease{.expires_ms = json["expiration_time"].get<int64_t>(), .snapshots = {}};
+  for (const Json& entry : json["snapshots"]) {
+    const bool whole =
+        entry.is_array() && entry.size() == 4 &&
+        std::ranges::all_of(entry, [](const Json& part) { return part.is_number_integer(); });
+    if (!whole) return Corrupt("lease of kv snapshots is broken");
+    types::BucketId bucket{.table_id = entry[0].get<int64_t>(), .bucket = entry[2].get<int32_t>()};
+    if (entry[1].get<int64_t>() >= 0) bucket.partition_id = entry[1].get<int64_t>();
+    lease.snapshots[bucket] = entry[3].get<int64_t>();
+  }
+  return lease;
+}
+
+// Back from ToHex.
+std::optional<std::string> LeaseIdOf(std::string_view key) {
+  std::string id;
+  for (; key.size() >= 2; key.remove_prefix(2)) {
+    uint8_t byte = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + 2, byte, 16);
+    if (error != std::errc() || end != key.data() + 2) return std::nullopt;
+    id.push_back(static_cast<char>(byte));
+  }
+  return key.empty() ? std::make_optional(std::move(id)) : std::nullopt;
+}
+
+KvSnapshotLeases::Buckets BucketsOfLease(const KvSnapshotLeases::Snapshots& snapshots) {
+  KvSnapshotLeases::Buckets buckets;
+  for (const auto& [bucket, snapshot_id] : snapshots) buckets.insert(bucket);
+  return buckets;
+}
+
+}  // namespace
+
+Status KvSnapshotLeases::Load() {
+  leases_.clear();
+  held_.clear();
+  ASSIGN_OR_RAISE(const auto keys, catalog_.ListValues(kLeasesArea));
+  for (const std::string& key : keys) {
+    ASSIGN_OR_RAISE(const auto text, catalog_.GetValue(kLeasesArea, key));
+    const auto id = LeaseIdOf(key);
+    auto stored = LeaseFromJson(text.value_or(""));
+    if (!id.has_value() || !stored.ok()) {
+      LogWarn("a lease of kv snapshots cannot be read and ends id={}", key);
+      RETURN_NOT_OK(catalog_.DeleteValue(kLeasesArea, key));
+      continue;
+    }
+    Count(stored->snapshots, 1);
+    leases_[*id] = {stored->expires_ms, std::move(stored->snapshots)};
+  }
+  return Status::OK();
+}
+
+Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Acquire(const std::string& lease_id,
+                                                            int64_t duration_ms,
+                                                            Snapshots snapshots) {
+  if (lease_id.empty() || lease_id.size() > kLeaseIdBytesMax) {
+    return Error(ErrorCode::kUnknownServer,
+                 "lease id is empty or too long size_bytes=", lease_id.size());
+  }
+  const auto known = leases_.find(lease_id);
+  Lease lease = known == leases_.end() ? Lease() : known->second;
+  const int64_t now_ms = clock_.NowMs();
+  const int64_t longest_ms = std::numeric_limits<int64_t>::max() - now_ms;
+  lease.expires_ms = now_ms + std::clamp<int64_t>(duration_ms, 0, longest_ms);
+  Buckets before;
+  for (const auto& [bucket, snapshot_id] : snapshots) {
+    const auto [at, is_new] = lease.snapshots.insert_or_assign(bucket, snapshot_id);
+    if (!is_new) before.insert(bucket);
+  }
+  if (lease.snapshots.size() > kLeasedMax) {
+    return Error(ErrorCode::kUnknownServer, "lease holds too many snapshots lease_id=", lease_id,
+                 " most=", kLeasedMax);
+  }
+  // One that holds nothing has nothing to keep: renewing it is fine, and leaves nothing behind.
+  if (lease.snapshots.empty()) return before;
+  RETURN_NOT_OK(Store(lease_id, lease));
+  if (known != leases_.end()) Count(known->second.snapshots, -1);
+  Count(lease.snapshots, 1);
+  leases_[lease_id] = std::move(lease);
+  return before;
+}
+
+Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Release(const std::string& lease_id,
+                                                            const Buckets& buckets) {
+  const auto known = leases_.find(lease_id);
+  if (known == leases_.end()) return Buckets();
+  Lease lease = known->second;
+  Buckets released;
+  std::erase_if(lease.snapshots, [&](const auto& held) {
+    return buckets.contains(held.first) && released.insert(held.first).second;
+  });
+  if (lease.snapshots.empty()) return End(lease_id);
+  RETURN_NOT_OK(Store(lease_id, lease));
+  Count(known->second.snapshots, -1);
+  Count(lease.snapshots, 1);
+  known->second = std::move(lease);
+  return released;
+}
+
+Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Drop(const std::string& lease_id) {
+  return leases_.contains(lease_id) ? End(lease_id) : Buckets();
+}
+
+Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Expire() {
+  std::vector<std::string> over;
+  for (const auto& [lease_id, lease] : leases_) {
+    if (lease.expires_ms <= clock_.NowMs()) over.push_back(lease_id);
+  }
+  Buckets released;
+  for (const std::string& lease_id : over) {
+    ASSIGN_OR_RAISE(Buckets buckets, End(lease_id));
+    LogInfo("lease of kv snapshots is over lease_id={} buckets={}", lease_id, buckets.size());
+    released.merge(buckets);
+  }
+  return released;
+}
+
+bool KvSnapshotLeases::Holds(const types::BucketId& bucket, int64_t snapshot_id) const {
+  return held_.contains({bucket, snapshot_id});
+}
+
+Status KvSnapshotLeases::Store(const std::string& lease_id, const Lease& lease) {
+  return catalog_.PutValue(kLeasesArea, ToHex(lease_id),
+                           LeaseToJson(lease.expires_ms, lease.snapshots));
+}
+
+Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::End(const std::string& lease_id) {
+  RETURN_NOT_OK(catalog_.DeleteValue(kLeasesArea, ToHex(lease_id)));
+  const auto known = leases_.find(lease_id);
+  Count(known->second.snapshots, -1);
+  Buckets buckets = BucketsOfLease(known->second.snapshots);
+  leases_.erase(known);
+  return buckets;
+}
+
+void KvSnapshotLeases::Count(const Snapshots& snapshots, int by) {
+  for (const auto& [bucket, snapshot_id] : snapshots) {
+    const auto at = held_.try_emplace({bucket, snapshot_id}, 0).first;
+    at->second += by;
+    if (at->second == 0) held_.erase(at);
+  }
+}
+
+}  // namespace sluice::coordinator
