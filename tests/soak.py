@@ -10,6 +10,7 @@ import time
 import cluster
 
 import lake_check
+import snapshot_check
 import wire_client as wire
 import workload
 from wire_client import Disconnected, WireError
@@ -219,12 +220,14 @@ class Soak:
         self.log_check.run(self.client_now(), self.log_writers, from_start=everything)
         workload.check_lookups(self.client, self.key_id, KEY_BUCKETS, self.key_writers, all_keys=everything)
         self.ddl.check(self.client)
+        snapshot_check.check_files(self.client, "fluss.state", self.key_id)
         state = workload.merged_state(self.key_writers)
         check_log = workload.check_log_by_sql if everything else workload.check_count_by_sql
         check_log(self.server, "events", self.log_check.all_rows())
         workload.check_keys_by_sql(self.server, "state", state)
         if everything:
             assert workload.fold_changelog(self.client, self.key_id, KEY_BUCKETS) == state
+            snapshot_check.check_rows(self.client, "fluss.state", self.key_id)
 
     def verify_lake(self, everything=False):
         """After `verify`: let tiering catch up, then compare the lake with what was acknowledged; by SQL, and everything by
@@ -267,7 +270,7 @@ def main():
     print(f"seed {options.seed}", flush=True)
     rng, end, kills = random.Random(options.seed), time.monotonic() + options.seconds, 0
     with tempfile.TemporaryDirectory() as folder:
-        server = cluster.Server(folder)
+        server = cluster.Server(folder, kv__snapshot__interval="1s")
         server.announce(cluster.DROPPED_WHILE_TIERED)
         soak = Soak(server, options.seed)
         try:

@@ -227,19 +227,28 @@ def fold_changelog(client, table_id, buckets):
     """The state that a bucket's changelog adds up to; every image must fit what was there."""
     state = {}
     for bucket in range(buckets):
-        for base, _, changes, rows in client.scan_log(table_id, bucket, KEY_SCHEMA):
-            for change, row in zip(changes, rows):
-                key, value = row["id"], (row["version"], row["text"])
-                if change == INSERT:
-                    assert key not in state, f"+I of key {key} that is there, offset {base}"
-                    state[key] = value
-                elif change in (UPDATE_BEFORE, DELETE):
-                    assert state.get(key) == value, f"old image of key {key} is {value}, was {state.get(key)}"
-                    if change == DELETE:
-                        del state[key]
-                else:
-                    assert key in state, f"+U of key {key} that is not there, offset {base}"
-                    state[key] = value
+        state |= fold_bucket(client, table_id, bucket)
+    return state
+
+
+def fold_bucket(client, table_id, bucket, end=None):
+    """The same of one bucket, of its log below `end`."""
+    state = {}
+    for base, _, changes, rows in client.scan_log(table_id, bucket, KEY_SCHEMA):
+        if end is not None and base >= end:
+            break
+        for change, row in zip(changes, rows):
+            key, value = row["id"], (row["version"], row["text"])
+            if change == INSERT:
+                assert key not in state, f"+I of key {key} that is there, offset {base}"
+                state[key] = value
+            elif change in (UPDATE_BEFORE, DELETE):
+                assert state.get(key) == value, f"old image of key {key} is {value}, was {state.get(key)}"
+                if change == DELETE:
+                    del state[key]
+            else:
+                assert key in state, f"+U of key {key} that is not there, offset {base}"
+                state[key] = value
     return state
 
 

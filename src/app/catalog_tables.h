@@ -21,6 +21,13 @@ class CatalogTables : public tablet::TableSource {
     const meta::TablePtr table = catalog_.state()->FindTable(table_id);
     return table != nullptr && table->LatestLakeSnapshot() != nullptr;
   }
+  std::optional<RecordedSnapshot> LatestKvSnapshot(const types::BucketId& bucket) const override {
+    const meta::CatalogStatePtr state = catalog_.state();
+    const meta::KvSnapshotEntry* latest = state->LatestKvSnapshot(bucket);
+    if (latest == nullptr) return std::nullopt;
+    return RecordedSnapshot{latest->snapshot_id, latest->log_offset, latest->metadata_path};
+  }
+  int32_t CoordinatorEpoch() const override { return catalog_.state()->coordinator_epoch; }
 
  private:
   const meta::Catalog& catalog_;

@@ -85,6 +85,13 @@ void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* sample
     counter("sluice_opening_replayed_bytes_total",
             "Changelog that openings of buckets had to replay into keys: none after a clean stop.",
             opening.replayed);
+    const tablet::SnapshotCounts snapshots = parts.tablet->snapshot_counts();
+    counter("sluice_kv_snapshots_total", "Snapshots of buckets' keys that were made.",
+            snapshots.made);
+    counter("sluice_kv_snapshots_failed_total", "Those that failed; they are tried again.",
+            snapshots.failed);
+    counter("sluice_kv_snapshots_copied_bytes_total",
+            "Bytes that they brought to the remote folder.", snapshots.copied_bytes);
   }
   gauge("sluice_sql_rows_used_bytes", "Rows that queries hold outside of the engine.",
         parts.queries.memory->used_bytes());

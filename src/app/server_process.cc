@@ -41,6 +41,15 @@ std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
   return std::chrono::milliseconds(types::FreshnessMs(table));
 }
 
+// Between servers of one process, so without a listener.
+io::Task<Result<std::string>> TellCoordinator(coordinator::Coordinator& coordinator, io::Loop& loop,
+                                              io::Call call) {
+  const auto principal = std::make_shared<const io::Principal>(io::Principal{.internal = true});
+  CO_ASSIGN_OR_RETURN(const io::Payload reply,
+                      co_await coordinator.Handle(loop, principal, std::move(call)));
+  co_return reply.Flatten();
+}
+
 }  // namespace
 
 // In the order of their making; what is further down uses what is above.
@@ -80,7 +89,7 @@ struct ServerProcess::Parts {
   std::unique_ptr<DiskWatch> disks;
   const io::DiskGuard* data_disk = nullptr;  // One of them.
 
-  std::unique_ptr<io::Pool> read_pool, sync_pool, flush_pool, catalog_pool;
+  std::unique_ptr<io::Pool> read_pool, sync_pool, flush_pool, snapshot_pool, catalog_pool;
   std::unique_ptr<io::LoopThreads> shard_threads, coordinator_thread, local_thread;
 
   std::unique_ptr<meta::MetaStore> store;
@@ -118,6 +127,9 @@ Status ServerProcess::Parts::OpenData() {
   read_pool = io::Pool::Start({.name = "read", .threads = 4});
   sync_pool = io::Pool::Start({.name = "sync", .threads = 2});
   flush_pool = io::Pool::Start({.name = "flush", .threads = 2, .nice = kBackgroundNice});
+  // A shard makes one at a time: so none waits for another's, nor a bucket that closes meanwhile.
+  snapshot_pool =
+      io::Pool::Start({.name = "snapshot", .threads = ShardsOf(config), .nice = kBackgroundNice});
   catalog_pool = io::Pool::Start({.name = "catalog", .threads = 2});
   shard_threads = io::LoopThreads::Start("shard", ShardsOf(config));
   coordinator_thread = io::LoopThreads::Start("coordinator", 1);
@@ -179,6 +191,10 @@ Status ServerProcess::Parts::StartTablet() {
   options.sync_pool = sync_pool.get();
   options.flush_pool = flush_pool.get();
   options.key_stores = key_stores.get();
+  options.snapshot_pool = snapshot_pool.get();
+  options.tell_coordinator = [this](io::Loop& loop, io::Call call) {
+    return TellCoordinator(*coordinator, loop, std::move(call));
+  };
   options.disk = data_disk;
   options.write_back_share_bytes = memory.write_back_bytes;
   options.new_writer_id = [this](io::Loop& loop) { return coordinator->NewWriterId(loop); };
@@ -230,6 +246,8 @@ Status ServerProcess::Parts::StartCoordinator() {
   metadata = std::make_unique<server::MetadataService>(server::MetadataService::Options{
       .catalog = catalog.get(),
       .membership = &membership,
+      .files = &files,
+      .pool = read_pool.get(),
       .settings = settings,
       .lake_properties =
           lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config)});

@@ -95,6 +95,9 @@ coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
   settings.auto_partition_interval_ms =
       std::max<int64_t>(1, config.Duration("auto-partition.check.interval").count());
   settings.producer_offsets_ttl_ms = config.Duration("coordinator.producer-offsets.ttl").count();
+  settings.kv_snapshots_retained = static_cast<int32_t>(config.Int("kv.snapshot.num-retained"));
+  settings.kv_lease_check_interval_ms =
+      config.Duration("kv.snapshot.lease.expiration-check-interval").count();
   settings.configuration = config.Values();
   if (settings.lake_enabled) {  // Where the lake is, also by default: engines elsewhere read it.
     settings.configuration.try_emplace("datalake.format", settings.lake_format);
@@ -114,6 +117,7 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
   options.log.writer_expiry_ms = config.Duration("server.writer-id.expiration-time").count();
   options.write_back_bytes_max = config.SizeBytes("kv.write-back.bytes-max");
   options.retention_interval = config.Duration("log.retention.check-interval");
+  options.kv_snapshot_interval = config.Duration("kv.snapshot.interval");
   options.scanner_ttl = config.Duration("kv.scanner.ttl");
   options.scanners_per_bucket_max = static_cast<size_t>(config.Int("kv.scanner.max-per-bucket"));
   options.scanners_max = static_cast<size_t>(config.Int("kv.scanner.max-per-server"));

@@ -2,6 +2,7 @@
 
 #include "coordinator/catalog_reads.h"
 #include "server/metadata_replies_internal.h"
+#include "types/kv_snapshot.h"
 #include "wire/api.h"
 #include "wire/frame.h"
 #include "wire/proto/cluster.pb.h"
@@ -91,8 +92,7 @@ Result<wire::GetTableSchemaResponse> TableSchema(const CatalogState& state,
   return response;
 }
 
-// No snapshots of keys yet: every bucket is listed without one, and readers take the log from its
-// start.
+// A bucket without a snapshot is listed too: readers take its log from the start.
 Result<wire::GetLatestKvSnapshotsResponse> LatestKvSnapshots(
     const CatalogState& state, const wire::GetLatestKvSnapshotsRequest& request) {
   ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(request.table_path())));
@@ -118,16 +118,30 @@ Result<wire::GetLatestKvSnapshotsResponse> LatestKvSnapshots(
     }
     response.set_partition_id(partition->info.partition_id);
   }
-  for (int32_t bucket = 0; bucket < table->bucket_count(); ++bucket) {
-    response.add_latest_snapshots()->set_bucket_id(bucket);
+  types::BucketId id{.table_id = table->info.table_id};
+  if (response.has_partition_id()) id.partition_id = response.partition_id();
+  for (; id.bucket < table->bucket_count(); ++id.bucket) {
+    wire::PbKvSnapshot* snapshot = response.add_latest_snapshots();
+    snapshot->set_bucket_id(id.bucket);
+    const meta::KvSnapshotEntry* latest = state.LatestKvSnapshot(id);
+    if (latest == nullptr) continue;
+    snapshot->set_snapshot_id(latest->snapshot_id);
+    snapshot->set_log_offset(latest->log_offset);
   }
   return response;
 }
 
-Result<wire::GetKvSnapshotMetadataResponse> KvSnapshotMetadata(
-    const wire::GetKvSnapshotMetadataRequest& request) {
-  return Error(ErrorCode::kKvSnapshotNotExist, "no such snapshot table_id=", request.table_id(),
-               " bucket=", request.bucket_id(), " snapshot_id=", request.snapshot_id());
+wire::GetKvSnapshotMetadataResponse FilesOf(const types::KvSnapshot& snapshot) {
+  wire::GetKvSnapshotMetadataResponse response;
+  response.set_log_offset(snapshot.log_offset);
+  for (const auto* list : {&snapshot.private_files, &snapshot.shared_files}) {
+    for (const types::KvSnapshotFile& file : *list) {
+      wire::PbRemotePathAndLocalFile* entry = response.add_snapshot_files();
+      entry->set_remote_path(file.remote_path);
+      entry->set_local_file_name(file.local_name);
+    }
+  }
+  return response;
 }
 
 // The only remote file system so far is the machine's own.
@@ -157,8 +171,34 @@ MetadataService::MetadataService(Options options) : options_(std::move(options))
 
 MetadataService::~MetadataService() = default;
 
+io::Task<Result<io::Payload>> MetadataService::KvSnapshotMetadata(io::Loop& loop,
+                                                                  io::Call call) const {
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::GetKvSnapshotMetadataRequest>(call.body));
+  types::BucketId id{.table_id = request.table_id(), .bucket = request.bucket_id()};
+  if (request.has_partition_id()) id.partition_id = request.partition_id();
+  const meta::CatalogStatePtr state = options_.catalog->state();
+  const meta::KvSnapshotEntry* entry = state->FindKvSnapshot(id, request.snapshot_id());
+  if (entry == nullptr) {
+    co_return Error(ErrorCode::kKvSnapshotNotExist, "no such kv snapshot ", id,
+                    " snapshot_id=", request.snapshot_id());
+  }
+  auto read = [files = options_.files,
+               path = types::RemotePath(entry->metadata_path)]() -> Result<types::KvSnapshot> {
+    ASSIGN_OR_RAISE(const std::string text, files->ReadFile(path));
+    return types::KvSnapshot::FromJson(text);
+  };
+  const auto snapshot = co_await options_.pool->Run(loop, std::move(read));
+  if (!snapshot.ok()) {
+    co_return Error(ErrorCode::kKvSnapshotNotExist, "kv snapshot cannot be read ", id,
+                    " snapshot_id=", request.snapshot_id(),
+                    " cause=", snapshot.status().ToString());
+  }
+  co_return wire::SerializeReply(FilesOf(*snapshot));
+}
+
 io::Task<Result<io::Payload>> MetadataService::Handle(
-    io::Loop&, std::shared_ptr<const io::Principal> principal, io::Call call) {
+    io::Loop& loop, std::shared_ptr<const io::Principal> principal, io::Call call) {
   const meta::CatalogStatePtr snapshot = options_.catalog->state();
   const CatalogState& state = *snapshot;
   // Binds the snapshot in front of the request.
@@ -195,7 +235,7 @@ io::Task<Result<io::Payload>> MetadataService::Handle(
     case ApiKey::kGetLatestKvSnapshots:
       co_return Reply<wire::GetLatestKvSnapshotsRequest>(call, with_state(LatestKvSnapshots));
     case ApiKey::kGetKvSnapshotMetadata:
-      co_return Reply<wire::GetKvSnapshotMetadataRequest>(call, KvSnapshotMetadata);
+      co_return co_await KvSnapshotMetadata(loop, std::move(call));
     case ApiKey::kGetFileSystemSecurityToken:
       co_return Reply<wire::GetFileSystemSecurityTokenRequest>(
           call, [](const auto&) { return SecurityToken(); });

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "coordinator/settings.h"
+#include "io/file.h"
+#include "io/pool.h"
 #include "io/transport.h"
 #include "meta/catalog.h"
 #include "server/addresses.h"
@@ -11,12 +13,15 @@ namespace sluice::server {
 
 /// Answers the reads that both roles offer, from the catalog's current snapshot.
 ///
-/// Threads: any; never waits, so an answer is as new as the moment of the call.
+/// Threads: any. Never waits, so an answer is as new as the moment of the call; but what files a KV
+/// snapshot has is read from its metadata file.
 class MetadataService : public io::Service {
  public:
   struct Options {
     const meta::Catalog* catalog = nullptr;
     const Membership* membership = nullptr;
+    io::FileSystem* files = nullptr;  ///< Of KV snapshots.
+    io::Pool* pool = nullptr;         ///< Reads them.
     coordinator::ClusterSettings settings;
     std::map<std::string, std::string>
         lake_properties;  ///< datalake.<format>.* without that prefix.
@@ -31,6 +36,8 @@ class MetadataService : public io::Service {
                                        io::Call call) override;
 
  private:
+  io::Task<Result<io::Payload>> KvSnapshotMetadata(io::Loop& loop, io::Call call) const;
+
   const Options options_;
   std::map<std::string, std::string>
       table_additions_;  // Properties that replies add to lake-enabled tables.

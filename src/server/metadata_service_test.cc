@@ -2,8 +2,10 @@
 
 #include "base/testing.h"
 #include "coordinator/catalog_reads.h"
+#include "io/sim/sim_file_system.h"
 #include "io/sim/sim_world.h"
 #include "meta/memory_store.h"
+#include "types/kv_snapshot.h"
 #include "wire/api.h"
 #include "wire/frame.h"
 #include "wire/proto/cluster.pb.h"
@@ -56,7 +58,12 @@ struct MetadataServiceTest : testing::Test {
     settings.lake_format = "paimon";
     settings.configuration = {{"data.dir", "/data"}, {"fs.s3.secret", "x"}};
     service = std::make_unique<MetadataService>(MetadataService::Options{
-        catalog.get(), &membership, settings, {{"warehouse", "/wh"}, {"s3.access-key", "hidden"}}});
+        .catalog = catalog.get(),
+        .membership = &membership,
+        .files = &files,
+        .pool = pool.get(),
+        .settings = settings,
+        .lake_properties = {{"warehouse", "/wh"}, {"s3.access-key", "hidden"}}});
   }
   void Create(const std::string& name, bool partitioned, bool lake) {
     ASSERT_OK(catalog->CreateTable(
@@ -98,6 +105,8 @@ struct MetadataServiceTest : testing::Test {
 
   io::SimWorld world{1};
   io::Loop& loop = world.NewLoop();
+  io::SimFileSystem files{world.clock()};
+  std::unique_ptr<io::Pool> pool = world.NewPool({.name = "read"});
   std::unique_ptr<meta::MetaStore> store = meta::NewMemoryMetaStore();
   std::unique_ptr<meta::Catalog> catalog;
   Membership membership;
@@ -276,6 +285,52 @@ TEST_F(MetadataServiceTest, TheRestAnswersAsTheDocumentsSay) {
   EXPECT_CODE(ErrorCode::kUnsupportedVersion,
               Ask<wire::TableExistsResponse>(ApiKey::kProduceLog,
                                              Named<wire::TableExistsRequest>("orders")));
+}
+
+TEST_F(MetadataServiceTest, KvSnapshotsAreListedWithTheirFiles) {
+  auto descriptor = OrdersDescriptor(false, false);
+  descriptor.schema.primary_key = {"id"};
+  ASSERT_OK_AND_ASSIGN(const auto table, catalog->CreateTable({.path = {"fluss", "keys"},
+                                                               .descriptor = descriptor,
+                                                               .buckets = TwoBuckets(),
+                                                               .remote_data_dir = "/remote"}));
+  types::KvSnapshot snapshot;
+  snapshot.bucket = {.table_id = table->info.table_id, .bucket = 1};
+  snapshot.snapshot_id = 3;
+  snapshot.log_offset = 40;
+  snapshot.private_files = {{"file:/remote/snap-3/CURRENT", 16, "CURRENT"}};
+  snapshot.shared_files = {{"file:/remote/shared/3-000009.sst", 100, "000009.sst"}};
+  ASSERT_OK(files.MakeFolders("/remote"));
+  ASSERT_OK(files.ReplaceFile("/remote/whole", snapshot.ToJson()));
+  ASSERT_OK(catalog->RecordKvSnapshot(snapshot.bucket,
+                                      meta::KvSnapshotEntry{3, 40, "file:/remote/whole"}, {}));
+  ASSERT_OK(catalog->RecordKvSnapshot(snapshot.bucket,
+                                      meta::KvSnapshotEntry{4, 50, "file:/remote/gone"}, {}));
+
+  ASSERT_OK_AND_ASSIGN(const auto latest, Ask<wire::GetLatestKvSnapshotsResponse>(
+                                              ApiKey::kGetLatestKvSnapshots,
+                                              Named<wire::GetLatestKvSnapshotsRequest>("keys")));
+  ASSERT_EQ(latest.latest_snapshots_size(), 2);
+  EXPECT_FALSE(latest.latest_snapshots(0).has_snapshot_id());
+  EXPECT_FALSE(latest.latest_snapshots(0).has_log_offset());
+  EXPECT_EQ(latest.latest_snapshots(1).snapshot_id(), 4);
+  EXPECT_EQ(latest.latest_snapshots(1).log_offset(), 50);
+
+  wire::GetKvSnapshotMetadataRequest request;
+  request.set_table_id(table->info.table_id);
+  request.set_bucket_id(1);
+  request.set_snapshot_id(3);
+  ASSERT_OK_AND_ASSIGN(const auto metadata, Ask<wire::GetKvSnapshotMetadataResponse>(
+                                                ApiKey::kGetKvSnapshotMetadata, request));
+  EXPECT_EQ(metadata.log_offset(), 40);
+  ASSERT_EQ(metadata.snapshot_files_size(), 2);
+  EXPECT_EQ(metadata.snapshot_files(0).local_file_name(), "CURRENT");
+  EXPECT_EQ(metadata.snapshot_files(1).remote_path(), "file:/remote/shared/3-000009.sst");
+  for (const int64_t missing : {2, 4}) {  // Never made, and with a file that is not there.
+    request.set_snapshot_id(missing);
+    EXPECT_CODE(ErrorCode::kKvSnapshotNotExist,
+                Ask<wire::GetKvSnapshotMetadataResponse>(ApiKey::kGetKvSnapshotMetadata, request));
+  }
 }
 
 TEST(SecretsTest, AreKnownByTheirKeysHoweverTheyAreWritten) {

@@ -69,7 +69,8 @@ BucketShard::BucketShard(Options options)
       loop_(&options.server->shards->loop(options.index)),
       log_files_(*options.server->files, options.server->open_files_max),
       scanners_(options.index, LimitsOf(*options.server), *options.server->random),
-      saver_(SaverOptionsOf(*options.server, *loop_, [this] { return Replicas(); })) {}
+      saver_(SaverOptionsOf(*options.server, *loop_, [this] { return Replicas(); })),
+      snapshots_(options.server, loop_) {}
 
 Result<std::shared_ptr<Replica>> BucketShard::Find(const types::BucketId& id) const {
   const auto found = replicas_.find(id);
@@ -149,6 +150,7 @@ io::Task<Status> BucketShard::StopReplica(Stop stop) {
 
 io::Task<Status> BucketShard::CloseReplica(std::shared_ptr<Replica> replica,
                                            Replica::Closing closing) {
+  snapshots_.Cancel(replica->id());
   // A scan reads the keys, so it goes first; a call under way ends soon.
   while (!scanners_.CloseBucket(replica->id()))
     co_await io::Sleep(*loop_, std::chrono::milliseconds(1));

@@ -12,6 +12,7 @@
 #include "io/task.h"
 #include "log/file_cache.h"
 #include "tablet/gather.h"
+#include "tablet/key_snapshots.h"
 #include "tablet/replica.h"
 #include "tablet/saver.h"
 #include "tablet/scanners.h"
@@ -64,6 +65,7 @@ class BucketShard {
 
   Scanners& scanners() { return scanners_; }
   const Saver& saver() const { return saver_; }
+  KeySnapshots& snapshots() { return snapshots_; }
   io::Loop& loop() const { return *loop_; }
 
  private:
@@ -99,6 +101,7 @@ class BucketShard {
   std::unordered_map<types::BucketId, std::shared_ptr<Replica>> replicas_;
   std::set<types::BucketId> in_order_;  // The same ones, those of a table side by side.
   Saver saver_;
+  KeySnapshots snapshots_;
   std::array<Turns, kLanes> lanes_;
 };
 

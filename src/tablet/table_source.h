@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "types/schema.h"
@@ -20,6 +22,17 @@ class TableSource {
                                                                 int32_t schema_id) const = 0;
   /// Whether the lake has rows of the table, or may have.
   virtual bool InLake(int64_t table_id) const = 0;
+  /// The newest recorded KV snapshot of a bucket.
+  struct RecordedSnapshot {
+    int64_t snapshot_id = -1;
+    int64_t log_offset = 0;
+    std::string metadata_path;
+  };
+  virtual std::optional<RecordedSnapshot> LatestKvSnapshot(const types::BucketId&) const {
+    return std::nullopt;
+  }
+  /// Who records snapshots now.
+  virtual int32_t CoordinatorEpoch() const { return 0; }
 };
 
 }  // namespace sluice::tablet

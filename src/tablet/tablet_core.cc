@@ -68,6 +68,12 @@ void TabletCore::StartTimers() {
       timers.push_back(Periodic::Start(shard.loop(), self->options_.retention_interval, [weak, i] {
         if (auto core = weak.lock()) io::Spawn(RetainShard(core, i));
       }));
+      if (shard.snapshots().enabled()) {
+        timers.push_back(
+            Periodic::Start(shard.loop(), shard.snapshots().look_interval(), [weak, i] {
+              if (auto core = weak.lock()) io::Spawn(SnapshotShard(core, i));
+            }));
+      }
       if (i != 0) return;
       timers.push_back(
           Periodic::Start(shard.loop(), self->options_.checkpoint_file_interval, [weak, &shard] {
@@ -147,6 +153,13 @@ io::Task<void> TabletCore::RetainShard(std::shared_ptr<TabletCore> core, size_t 
   }
 }
 
+io::Task<void> TabletCore::SnapshotShard(std::shared_ptr<TabletCore> core, size_t shard) {
+  const auto pass = core->gate_.Enter();
+  if (!pass) co_return;
+  auto replicas = core->shards_[shard]->Replicas();
+  co_await KeySnapshots::RunDue(&core->shards_[shard]->snapshots(), std::move(replicas));
+}
+
 io::Task<void> TabletCore::WriteCheckpointFile(std::shared_ptr<TabletCore> core, io::Loop& loop) {
   const auto pass = core->gate_.Enter();
   if (!pass) co_return;
@@ -190,7 +203,8 @@ io::Task<Status> TabletCore::Stop(io::Loop& loop) {
   gate_.Close();
   EndWaits();
   for (size_t i = 0; i < shards_.size(); ++i) {
-    PostTo(i, [self = shared_from_this(), i](BucketShard&) {
+    PostTo(i, [self = shared_from_this(), i](BucketShard& shard) {
+      shard.snapshots().Stop();
       for (const auto& timer : std::exchange(self->timers_[i], {})) timer->Stop();
     });
   }

@@ -75,6 +75,7 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   void StartTimers();
   static io::Task<void> CheckpointShard(std::shared_ptr<TabletCore> core, size_t shard);
   static io::Task<void> RetainShard(std::shared_ptr<TabletCore> core, size_t shard);
+  static io::Task<void> SnapshotShard(std::shared_ptr<TabletCore> core, size_t shard);
   static io::Task<void> WriteCheckpointFile(std::shared_ptr<TabletCore> core, io::Loop& loop);
   io::Task<Status> WriteOffsets(io::Loop& loop);
   Status WriteFile(const log::Checkpoint& recovery_points);

@@ -91,6 +91,17 @@ TabletService::OpeningBytes TabletService::opening_bytes() const {
   return sum;
 }
 
+SnapshotCounts TabletService::snapshot_counts() const {
+  SnapshotCounts sum;
+  for (size_t i = 0; i < core_->shard_count(); ++i) {
+    const SnapshotCounts counts = core_->shard(i).snapshots().counts();
+    sum.made += counts.made;
+    sum.failed += counts.failed;
+    sum.copied_bytes += counts.copied_bytes;
+  }
+  return sum;
+}
+
 io::Task<std::vector<BucketStatus>> TabletService::Buckets(io::Loop& loop) {
   return core_->Statuses(loop);
 }

@@ -41,6 +41,12 @@ struct TabletOptions {
   std::function<io::Task<Result<int64_t>>(io::Loop& loop, int64_t table_id, int64_t count)>
       new_column_ids;
 
+  /// A call to the coordinator; null = there is none, and no KV snapshots are made.
+  std::function<io::Task<Result<std::string>>(io::Loop& loop, io::Call call)> tell_coordinator;
+  /// Copies of KV snapshots, a thread for each shard; null = none are made.
+  io::Pool* snapshot_pool = nullptr;
+  std::chrono::milliseconds kv_snapshot_interval{600'000};
+
   log::LogOptions log;                          ///< `files` is ours to fill.
   size_t open_files_max = 512;                  ///< Log files that stay open, per shard.
   size_t write_back_bytes_max = 64 << 20;       ///< Keys in memory, per bucket.
@@ -78,6 +84,13 @@ struct BucketStatus {
   uint64_t replay_bytes = 0;         ///< And replay these into the keys.
   uint64_t opened_scan_bytes = 0;    ///< What the last opening had to check,
   uint64_t opened_replay_bytes = 0;  ///< and to replay.
+};
+
+/// KV snapshots since the start.
+struct SnapshotCounts {
+  uint64_t made = 0;
+  uint64_t failed = 0;
+  uint64_t copied_bytes = 0;
 };
 
 class TabletCore;
@@ -118,6 +131,8 @@ class TabletService : public io::Service {
     uint64_t replayed = 0;
   };
   OpeningBytes opening_bytes() const;
+  /// Threads: any.
+  SnapshotCounts snapshot_counts() const;
 
  private:
   std::shared_ptr<TabletCore> core_;

@@ -58,6 +58,23 @@ class TestTables : public TableSource {
     table->descriptor.properties[key] = value;
     tables_[table_id] = table;
   }
+  /// Where KV snapshots go; nowhere unless it is set.
+  void SetRemoteDataDir(int64_t table_id, const std::string& folder) {
+    const std::lock_guard lock(mutex_);
+    auto table = std::make_shared<types::TableInfo>(*tables_.at(table_id));
+    table->remote_data_dir = folder;
+    tables_[table_id] = table;
+  }
+  std::optional<RecordedSnapshot> LatestKvSnapshot(const types::BucketId& id) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = snapshots_.find(id);
+    return found == snapshots_.end() ? std::nullopt : std::make_optional(found->second);
+  }
+  void SetKvSnapshot(const types::BucketId& id, RecordedSnapshot snapshot) {
+    const std::lock_guard lock(mutex_);
+    snapshots_[id] = std::move(snapshot);
+  }
+  int32_t CoordinatorEpoch() const override { return 1; }
   void SetBucketKeys(int64_t table_id, std::vector<std::string> bucket_keys) {
     const std::lock_guard lock(mutex_);
     auto table = std::make_shared<types::TableInfo>(*tables_.at(table_id));
@@ -102,6 +119,7 @@ class TestTables : public TableSource {
   std::map<int64_t, std::shared_ptr<const types::TableInfo>> tables_;
   std::map<std::pair<int64_t, int32_t>, std::shared_ptr<const types::Schema>> schemas_;
   std::set<int64_t> in_lake_;
+  std::map<types::BucketId, RecordedSnapshot> snapshots_;
 };
 
 struct TestRow {

@@ -70,7 +70,7 @@ class TabletTest : public ::testing::Test {
     options.files = files;
     options.clock = &io::SystemClock();
     options.random = &io::SystemRandom();
-    options.read_pool = options.sync_pool = options.flush_pool = pool.get();
+    options.read_pool = options.sync_pool = options.flush_pool = options.snapshot_pool = pool.get();
     options.key_stores = stores.get();
     options.new_writer_id = NextWriterId;
     service = std::make_unique<TabletService>(options);

@@ -12,7 +12,7 @@ import cluster  # noqa: E402
 end = threading.Event()
 for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, lambda *_: end.set())
-server = cluster.Server(sys.argv[1])
+server = cluster.Server(sys.argv[1], kv__snapshot__interval="3s")
 server.announce(cluster.DROPPED_WHILE_TIERED)
 server.start()
 print(server.bootstrap, flush=True)

@@ -25,7 +25,7 @@ class TypesTest extends ServerTest {
       Stream.concat(Samples.scalars().stream(), Samples.nested().stream()).toList();
 
   /** An `id` column first, then one column of each type. */
-  private static Schema.Builder everyType(List<Samples> types) {
+  static Schema.Builder everyType(List<Samples> types) {
     Schema.Builder schema = Schema.newBuilder().column("id", INT());
     for (int i = 0; i < types.size(); i++) {
       schema.column("c" + i, types.get(i).type());
@@ -34,7 +34,7 @@ class TypesTest extends ServerTest {
   }
 
   /** As many rows as the longest list of samples, then one of NULLs. */
-  private static GenericRow[] rows(List<Samples> types) {
+  static GenericRow[] rows(List<Samples> types) {
     int count = types.stream().mapToInt(t -> t.values().size()).max().orElseThrow();
     GenericRow[] rows = new GenericRow[count + 1];
     for (int r = 0; r <= count; r++) {
