@@ -337,6 +337,32 @@ Result<std::vector<LakeSnapshot>> Catalog::RecordLakeSnapshot(
   return forgotten;
 }
 
+Status Catalog::RecordRemoteLog(int64_t table_id, const PartitionBucket& bucket,
+                                RemoteLogState remote) {
+  CatalogState next = Next();
+  ASSIGN_OR_RAISE(const TablePtr old, next.Table(table_id));
+  if (old->FindBucket(bucket) == nullptr) {
+    return Error(ErrorCode::kUnknownTableOrBucket, "no such bucket table=", old->info.path,
+                 " bucket=", bucket.bucket);
+  }
+  const auto index = static_cast<size_t>(bucket.bucket);
+  const std::string assignment = bucket.partition_id
+                                     ? nodes::PartitionAssignment(*bucket.partition_id)
+                                     : nodes::TableAssignment(table_id);
+  Ops ops = {MetaStore::Put(nodes::RemoteLog(assignment, index), nodes::WriteRemoteLog(remote))};
+  auto table = std::make_shared<TableState>(*old);
+  auto recorded = std::make_shared<const RemoteLogState>(std::move(remote));
+  if (bucket.partition_id) {
+    auto partition = std::make_shared<PartitionState>(*old->FindPartition(*bucket.partition_id));
+    partition->buckets[index].remote_log = std::move(recorded);
+    table->SetPartition(partition);
+  } else {
+    table->buckets[index].remote_log = std::move(recorded);
+  }
+  PlaceTable(table, &next);
+  return Commit(std::move(ops), std::move(next));
+}
+
 Result<int64_t> Catalog::AddIntent(DdlIntent intent) {
   CatalogState next = Next();
   Ops ops;

@@ -81,6 +81,9 @@ class Catalog {
   /// when one with this id or a newer one is recorded.
   Status RecordKvSnapshot(const types::BucketId& bucket, std::optional<KvSnapshotEntry> added,
                           const std::set<int64_t>& forgotten);
+  /// Replace what is known of the remote part of a bucket's log.
+  /// Errors: kTableNotExist, kUnknownTableOrBucket.
+  Status RecordRemoteLog(int64_t table_id, const PartitionBucket& bucket, RemoteLogState remote);
 
   /// DDL intents; `intent.id` is given here and returned.
   Result<int64_t> AddIntent(DdlIntent intent);

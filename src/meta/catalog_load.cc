@@ -115,6 +115,10 @@ class Loader {
       buckets[bucket].replicas = servers;
       ASSIGN_OR_RAISE(const std::string leader, Value(nodes::Leader(assignment, bucket)));
       RETURN_NOT_OK(nodes::ReadLeader(leader, &buckets[bucket]));
+      ASSIGN_OR_RAISE(const auto remote, store_.Get(nodes::RemoteLog(assignment, bucket)));
+      if (!remote.has_value()) continue;
+      ASSIGN_OR_RAISE(RemoteLogState state, nodes::ReadRemoteLog(remote->value));
+      buckets[bucket].remote_log = std::make_shared<const RemoteLogState>(std::move(state));
     }
     return buckets;
   }

@@ -15,6 +15,16 @@
 
 namespace sluice::meta {
 
+/// What of a bucket's log lies in remote storage. Source: the remote_logs node
+/// (docs/formats/metadata.md).
+struct RemoteLogState {
+  std::string manifest_path;
+  int64_t start_offset = -1;       ///< -1 = nothing is there.
+  int64_t end_offset = -1;         ///< Exclusive; -1 = nothing is there.
+  int64_t copied_end_offset = -1;  ///< Everything below it was copied once.
+  bool operator==(const RemoteLogState&) const = default;
+};
+
 /// Who holds a bucket. Source: the assignment and leader_isr nodes (docs/formats/metadata.md).
 struct BucketState {
   std::vector<int32_t> replicas;
@@ -22,7 +32,8 @@ struct BucketState {
   std::vector<int32_t> isr;
   int32_t leader_epoch = 0;
   int32_t bucket_epoch = 0;
-  int32_t coordinator_epoch = 0;  ///< Of the coordinator that wrote this.
+  int32_t coordinator_epoch = 0;                     ///< Of the coordinator that wrote this.
+  std::shared_ptr<const RemoteLogState> remote_log;  ///< Null = nothing was ever copied.
   bool operator==(const BucketState&) const = default;
 };
 

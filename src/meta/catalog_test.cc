@@ -225,6 +225,27 @@ TEST_P(CatalogTest, PartitionsSurviveARestart) {
   EXPECT_EQ(visited, 2);
 }
 
+// A tree without the node, as older servers left it, is that of a bucket that was never copied.
+TEST_P(CatalogTest, WhatIsKnownOfRemoteLogsSurvivesARestart) {
+  const TablePath path{"fluss", "t"};
+  ASSERT_OK_AND_ASSIGN(const TablePtr made, catalog_->CreateTable(NewTable(path)));
+  const int64_t table_id = made->info.table_id;
+  ASSERT_OK(catalog_->RecordRemoteLog(table_id, {std::nullopt, 1}, {"/r/one", 0, 5, 5}));
+  ASSERT_OK(catalog_->RecordRemoteLog(table_id, {std::nullopt, 1}, {"/r/two", -1, -1, 5}));
+  EXPECT_CODE(ErrorCode::kUnknownTableOrBucket,
+              catalog_->RecordRemoteLog(table_id, {std::nullopt, 2}, {}));
+  EXPECT_CODE(ErrorCode::kTableNotExist,
+              catalog_->RecordRemoteLog(table_id + 1, {std::nullopt, 1}, {}));
+  Restart();
+  const TablePtr table = catalog_->state()->FindTable(table_id);
+  EXPECT_EQ(table->buckets[0].remote_log, nullptr);
+  ASSERT_NE(table->buckets[1].remote_log, nullptr);
+  EXPECT_EQ(*table->buckets[1].remote_log, (RemoteLogState{"/r/two", -1, -1, 5}));
+  ASSERT_OK(catalog_->DropTable(path));
+  ASSERT_OK_AND_ASSIGN(const auto assignments, store_->Children("/tabletservers/tables"));
+  EXPECT_TRUE(assignments.empty());
+}
+
 LakeSnapshot Snapshot(int64_t id, bool readable) {
   LakeSnapshot snapshot{.snapshot_id = id, .tiered_offsets_path = "/r/" + std::to_string(id)};
   snapshot.tiered =

@@ -35,6 +35,9 @@ std::string KvSnapshots(const std::string& assignment, int32_t bucket) {
 std::string KvSnapshot(const std::string& assignment, int32_t bucket, int64_t snapshot_id) {
   return KvSnapshots(assignment, bucket) + "/" + std::to_string(snapshot_id);
 }
+std::string RemoteLog(const std::string& assignment, size_t bucket) {
+  return assignment + "/buckets/" + std::to_string(bucket) + "/remote_logs";
+}
 std::string LakeTable(int64_t table_id) { return TableAssignment(table_id) + "/laketable"; }
 std::string LakeOffsets(int64_t table_id) {
   return "/sluice/lake_offsets/" + std::to_string(table_id);
@@ -177,6 +180,25 @@ Result<KvSnapshotEntry> ReadKvSnapshot(std::string_view text) {
   ASSIGN_OR_RAISE(snapshot.log_offset, json.Int("log_offset"));
   ASSIGN_OR_RAISE(snapshot.metadata_path, json.String("metadata_path"));
   return snapshot;
+}
+
+std::string WriteRemoteLog(const RemoteLogState& remote) {
+  // The Java node has the path and the end alone.
+  return Dump({{"version", 1},
+               {"remote_log_manifest_path", remote.manifest_path},
+               {"remote_log_start_offset", remote.start_offset},
+               {"remote_log_end_offset", remote.end_offset},
+               {"highest_copied_end_offset", remote.copied_end_offset}});
+}
+
+Result<RemoteLogState> ReadRemoteLog(std::string_view text) {
+  ASSIGN_OR_RAISE(const auto json, JsonDocument::Parse(text, "remote_logs"));
+  RemoteLogState remote;
+  ASSIGN_OR_RAISE(remote.manifest_path, json.StringOr("remote_log_manifest_path", ""));
+  ASSIGN_OR_RAISE(remote.start_offset, json.Int("remote_log_start_offset"));
+  ASSIGN_OR_RAISE(remote.end_offset, json.Int("remote_log_end_offset"));
+  ASSIGN_OR_RAISE(remote.copied_end_offset, json.Int("highest_copied_end_offset"));
+  return remote;
 }
 
 std::string WriteLakeTable(const std::vector<LakeSnapshot>& snapshots) {

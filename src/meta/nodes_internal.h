@@ -35,6 +35,8 @@ std::string Leader(const std::string& assignment, size_t bucket);
 /// Of a bucket's KV snapshots.
 std::string KvSnapshots(const std::string& assignment, int32_t bucket);
 std::string KvSnapshot(const std::string& assignment, int32_t bucket, int64_t snapshot_id);
+/// Under either assignment.
+std::string RemoteLog(const std::string& assignment, size_t bucket);
 std::string LakeTable(int64_t table_id);
 /// Own: the offsets of the snapshots that the LakeTable node lists.
 std::string LakeOffsets(int64_t table_id);
@@ -60,6 +62,8 @@ std::string WriteLeader(const BucketState& bucket);
 Status ReadLeader(std::string_view json, BucketState* out);
 std::string WriteKvSnapshot(const KvSnapshotEntry& snapshot);
 Result<KvSnapshotEntry> ReadKvSnapshot(std::string_view json);
+std::string WriteRemoteLog(const RemoteLogState& remote);
+Result<RemoteLogState> ReadRemoteLog(std::string_view json);
 std::string WriteLakeTable(const std::vector<LakeSnapshot>& snapshots);
 Result<std::vector<LakeSnapshot>> ReadLakeTable(std::string_view json);
 std::string WriteLakeOffsets(int64_t table_id, const LakeSnapshot& snapshot);
