@@ -153,6 +153,9 @@ class Log {
   /// Base offset of the first batch committed at or after `timestamp_ms`, end_offset() when there
   /// is none. Errors: Cancelled with a `miss`, see there.
   Result<int64_t> OffsetOfTimestamp(int64_t timestamp_ms, Miss* miss = nullptr);
+  /// Largest commit timestamp of the closed segment that begins at `base_offset`; its index files
+  /// are in order then. Errors: kLogOffsetOutOfRange when there is none; Cancelled with a `miss`.
+  Result<int64_t> LargestTimestampOfSegment(int64_t base_offset, Miss* miss = nullptr);
   /// Commit timestamp of the batch that contains `offset`; none at the end of the log.
   Result<std::optional<int64_t>> TimestampOf(int64_t offset);
 

@@ -110,6 +110,17 @@ Result<int64_t> Log::LargestTimestampOf(size_t index) {
   return segment->times().largest_timestamp_ms();
 }
 
+Result<int64_t> Log::LargestTimestampOfSegment(int64_t base_offset, Miss* miss) {
+  const MemoryOnly scope(this, miss);
+  const size_t index =
+      base_offset < start_offset() ? segments_.size() : SegmentIndexOf(base_offset);
+  if (index + 1 >= segments_.size() || segments_[index]->base_offset() != base_offset) {
+    return Error(ErrorCode::kLogOffsetOutOfRange,
+                 "no closed segment begins there offset=", base_offset);
+  }
+  return LargestTimestampOf(index);
+}
+
 Result<int64_t> Log::OffsetOfTimestamp(int64_t timestamp_ms, Miss* miss) {
   const MemoryOnly scope(this, miss);
   if (timestamp_ms > largest_timestamp_ms_) return end_offset_;
