@@ -114,6 +114,8 @@ io::Task<Result<std::shared_ptr<Replica>>> BucketShard::OpenReplica(News news) {
   replica.log_files = &log_files_;
   replica.saver = &saver_;
   replica.id = news.id;
+  replica.path = news.path;
+  replica.partition_name = news.partition_name;
   replica.folders = BucketFolders::Of(server.data_dir, news.path, news.partition_name, news.id);
   replica.recovery_point = news.recovery_point;
   // Reads the folder, and all that a kill left unchecked.

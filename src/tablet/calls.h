@@ -13,7 +13,9 @@ namespace sluice::tablet {
 using Reply = io::Task<Result<io::Payload>>;
 
 Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call);
-Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call);
+/// `client` decides whether it gets remote segments by name or the server reads them for it.
+Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call,
+               std::shared_ptr<const io::Principal> client);
 Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call);
 
 Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call);

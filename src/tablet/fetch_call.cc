@@ -28,6 +28,7 @@ struct Fetch {
   std::vector<Wanted> buckets;
   std::vector<types::BucketId> ids;
   std::vector<std::vector<int32_t>> positions;  // By bucket; empty = all columns.
+  bool reads_remote = false;                    // The client reads remote segments by itself.
 
   bool follower() const { return message.follower_server_id() >= 0; }
   // 0 = answer at once.
@@ -42,8 +43,15 @@ struct Fetch {
 using FetchPtr = std::shared_ptr<const Fetch>;
 using Parts = std::vector<FetchPart>;
 
-Result<FetchPtr> ParseFetch(const std::string& body) {
+// Fluss's own clients; for all others the server reads remote storage.
+bool ReadsRemote(const io::Principal* client) {
+  return client != nullptr &&
+         (client->client_name == "fluss" || client->client_name == "fluss-rust");
+}
+
+Result<FetchPtr> ParseFetch(const std::string& body, bool reads_remote) {
   auto fetch = std::make_shared<Fetch>();
+  fetch->reads_remote = reads_remote;
   ASSIGN_OR_RAISE(fetch->message, wire::ParseMessage<wire::FetchLogRequest>(body));
   for (const auto& table : fetch->message.tables_req()) {
     std::vector<int32_t> positions;
@@ -77,6 +85,29 @@ FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot,
   return (*replica)->Fetch(wanted.offset, wanted.read_bytes_max, fetch.follower(), wait, miss);
 }
 
+// Which segments the client is to read, or else their bytes.
+io::Task<void> FetchRemote(FetchPtr fetch, size_t slot, FetchPart part, LookGather gather) {
+  const std::shared_ptr<RemoteLog> remote = std::exchange(part.remote, nullptr);
+  const int64_t offset = part.remote_offset;
+  if (fetch->reads_remote) {
+    auto info = co_await RemoteLog::FetchInfo(remote, offset);
+    part.error = info.status();
+    if (info.ok()) part.remote_info = *std::move(info);
+  }
+  if (part.error.ok() && part.remote_info.empty()) {
+    auto slice = co_await RemoteLog::Read(remote, offset, fetch->buckets[slot].read_bytes_max);
+    part.error = slice.status();
+    if (slice.ok()) part.slice = *std::move(slice);
+  }
+  gather.Set(slot, std::move(part));
+}
+
+// A part that is done, but for what only remote storage has.
+void EndFetch(const FetchPtr& fetch, size_t slot, FetchPart part, const LookGather& gather) {
+  if (part.remote == nullptr) return gather.Set(slot, std::move(part));
+  io::Spawn(FetchRemote(fetch, slot, std::move(part), gather));
+}
+
 // The same for a bucket whose indexes or batch heads are not in memory: the pool reads them first.
 io::Task<void> FetchCold(TabletCorePtr core, BucketShard* shard, FetchPtr fetch, size_t slot,
                          std::shared_ptr<FetchWait> wait, log::Miss miss, LookGather gather) {
@@ -88,14 +119,14 @@ io::Task<void> FetchCold(TabletCorePtr core, BucketShard* shard, FetchPtr fetch,
                ? FetchOne(*shard, *fetch, slot, wait, cold < kColdReadsMax ? &miss : nullptr)
                : FetchPart{.error = warmed};
   }
-  gather.Set(slot, std::move(part));
+  EndFetch(fetch, slot, std::move(part), gather);
 }
 
 void StartFetch(const TabletCorePtr& core, BucketShard& shard, const FetchPtr& fetch, size_t slot,
                 const std::shared_ptr<FetchWait>& wait, const LookGather& gather) {
   log::Miss miss;
   FetchPart part = FetchOne(shard, *fetch, slot, wait, &miss);
-  if (!part.error.IsCancelled()) return gather.Set(slot, std::move(part));
+  if (!part.error.IsCancelled()) return EndFetch(fetch, slot, std::move(part), gather);
   io::Spawn(FetchCold(core, &shard, fetch, slot, wait, miss, gather));
 }
 
@@ -126,6 +157,7 @@ bool IsDue(const Fetch& fetch, const Parts& parts) {
         code != ErrorCode::kUnknownTableOrBucket) {
       return true;
     }
+    if (!part.remote_info.empty()) return true;
     bytes += part.slice.size_bytes;
   }
   return bytes >= fetch.min_bytes();
@@ -173,8 +205,9 @@ io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchP
 
 }  // namespace
 
-Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
-  CO_ASSIGN_OR_RETURN(const FetchPtr fetch, ParseFetch(call.body));
+Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call,
+               std::shared_ptr<const io::Principal> client) {
+  CO_ASSIGN_OR_RETURN(const FetchPtr fetch, ParseFetch(call.body, ReadsRemote(client.get())));
   Parts parts = co_await LookUntilDue(core, loop, fetch);
   uint64_t bytes_left = static_cast<uint64_t>(std::max(fetch->message.max_bytes(), 0));
   bool any = false;
@@ -202,6 +235,7 @@ Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
       bucket.partition_id = id.partition_id;
       bucket.bucket_id = id.bucket;
       bucket.high_watermark = part->high_watermark;
+      bucket.remote_log_fetch_info = part->remote_info;
       bucket.records = std::move(*records);
       builder.AddBucket(std::move(bucket));
     }

@@ -10,13 +10,6 @@ namespace {
 
 constexpr int64_t kEarliest = -2;  // A fetch offset.
 
-enum OffsetType : int32_t {
-  kEarliestOffset = 0,
-  kLatestOffset = 1,
-  kTimestampOffset = 2,
-  kElectionOffset = 3
-};
-
 }  // namespace
 
 Result<std::shared_ptr<Replica>> Replica::Open(Options options) {
@@ -28,6 +21,17 @@ Result<std::shared_ptr<Replica>> Replica::Open(Options options) {
                                                 log_options, o.recovery_point));
   return replica;
 }
+
+Replica::Replica(Options options)
+    : options_(std::move(options)),
+      log_sync_(*options_.server->files, options_.folders.log),
+      remote_(std::make_shared<RemoteLog>(
+          RemoteLog::Options{.server = options_.server,
+                             .loop = options_.loop,
+                             .id = options_.id,
+                             .path = options_.path,
+                             .partition_name = options_.partition_name})),
+      copier_(std::make_shared<RemoteCopier>(remote_)) {}
 
 Status Replica::CheckEpochs(int32_t leader_epoch, int32_t bucket_epoch) const {
   if (bucket_epoch < leadership_.bucket_epoch) {
@@ -81,6 +85,7 @@ io::Task<Status> Replica::GetReady(std::shared_ptr<Replica> self) {
     CO_RETURN_NOT_OK(
         co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(note)));
   }
+  CO_RETURN_NOT_OK(co_await JoinRemote(self));
   if (!self->options_.table->has_primary_key() || self->keys_ != nullptr) co_return Status::OK();
   co_return co_await self->OpenKeys();
 }
@@ -157,7 +162,12 @@ FetchPart Replica::Fetch(int64_t offset, uint64_t bytes_max, bool follower,
   if (!part.error.ok()) return part;
   part.high_watermark = log_->high_watermark();
   const int64_t upper = follower ? log_->end_offset() : part.high_watermark;
-  if (offset == kEarliest) offset = log_->start_offset();
+  if (offset == kEarliest) offset = follower ? log_->start_offset() : start_offset();
+  if (!follower && offset < log_->start_offset() && remote_->Covers(offset)) {
+    part.remote = remote_;
+    part.remote_offset = offset;
+    return part;
+  }
   // As in Fluss: records below the start that the lake has are no error, since whoever reads on
   // from the lake finds them there. Of a changelog the lake keeps the rows, not the records.
   const bool only_in_lake = !options_.table->has_primary_key() && offset >= 0 &&
@@ -190,7 +200,7 @@ Result<int64_t> Replica::OffsetOf(int32_t offset_type, int64_t timestamp_ms, boo
   const int64_t latest = follower ? log_->end_offset() : log_->high_watermark();
   switch (offset_type) {
     case kEarliestOffset:
-      return log_->start_offset();
+      return follower ? log_->start_offset() : start_offset();
     case kLatestOffset:
       return latest;
     case kElectionOffset:
@@ -218,57 +228,6 @@ void Replica::SetTable(TableContextPtr table) {
 
 void Replica::SetLakeOffsets(LakeOffsets offsets) {
   if (offsets.snapshot_id >= lake_.snapshot_id) lake_ = offsets;
-}
-
-log::Log::Retention Replica::RetentionNow() const {
-  const TableContext& table = *options_.table;
-  log::Log::Retention policy;
-  policy.delete_before_ms = options_.server->clock->NowMs() - table.log_ttl_ms();
-  // Untiered records stay. Those of a changelog also while tiering is switched off: a lake that
-  // lacks some of them could never again become what the keys are.
-  const bool in_lake = table.in_lake() || lake_.end_offset >= 0;
-  if (table.lake_enabled() || (table.has_primary_key() && in_lake))
-    policy.floor_offset = std::max<int64_t>(lake_.end_offset, 0);
-  if (table.has_primary_key()) {
-    // Keys that are only in memory come back from the log.
-    policy.floor_offset =
-        std::min(policy.floor_offset, keys_ == nullptr ? int64_t{0} : keys_->applied_offset());
-  }
-  return policy;
-}
-
-io::Task<void> Replica::Retain(std::shared_ptr<Replica> self) {
-  if (self->role_ == Role::kClosed || self->retaining_) co_return;
-  self->log_->ExpireWriters();
-  if (self->options_.table->log_ttl_ms() == 0) co_return;
-  self->retaining_ = true;
-  const Result<size_t> deleted = co_await DeleteExpired(self);
-  self->retaining_ = false;
-  LogIfError(deleted.status(), "retention of " + self->id().ToString());
-  if (deleted.ok() && *deleted > 0)
-    LogInfo("deleted expired log segments count={} {}", *deleted, self->id().ToString());
-}
-
-io::Task<Result<size_t>> Replica::DeleteExpired(std::shared_ptr<Replica> self) {
-  const TabletOptions& server = *self->options_.server;
-  log::Miss miss;
-  auto begun = self->log_->BeginDeletion(self->RetentionNow(), &miss);
-  for (int cold = 1; begun.status().IsCancelled(); ++cold) {
-    auto warm = [miss] { return miss.Warm(); };
-    CO_RETURN_NOT_OK(co_await server.read_pool->Run(*self->options_.loop, std::move(warm)));
-    if (self->role_ == Role::kClosed) co_return size_t{0};
-    begun = self->log_->BeginDeletion(self->RetentionNow(), cold < kColdReadsMax ? &miss : nullptr);
-  }
-  CO_RETURN_NOT_OK(begun.status());
-  const auto deletion = std::make_shared<log::Log::PendingDeletion>(*std::move(begun));
-  const size_t count = deletion->count();
-  Status ran = Status::OK();
-  if (count > 0) {
-    auto run = [deletion] { return deletion->Run(); };
-    ran = co_await server.sync_pool->Run(*self->options_.loop, std::move(run));
-  }
-  CO_RETURN_NOT_OK(self->log_->FinishDeletion(std::move(*deletion), ran));
-  co_return count;
 }
 
 io::Task<Result<bool>> Replica::SaveLog(std::shared_ptr<Replica> self, log::Log::FlushKind kind) {
@@ -306,7 +265,9 @@ io::Task<Status> Replica::Close(std::shared_ptr<Replica> self, Closing closing) 
   for (const auto& waiter : std::exchange(self->waiters_, {})) {
     std::exchange(waiter->done, nullptr)(self->CheckLeader());
   }
-  while (self->checkpointing_ || self->retaining_ || self->warming_ || self->reads_ > 0)
+  self->copier_->Stop();
+  while (self->checkpointing_ || self->retaining_ || self->tending_ || self->warming_ ||
+         self->reads_ > 0)
     co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
   Status closed = co_await CloseKeys(self, closing.move_keys);
   const auto kind =
@@ -337,7 +298,16 @@ BucketStatus Replica::status() const {
   status.id = id();
   status.leader = leading();
   status.leader_epoch = leadership_.leader_epoch;
-  status.log_start_offset = log_->start_offset();
+  status.log_start_offset = start_offset();
+  status.local_start_offset = log_->start_offset();
+  status.remote_end_offset = remote_->end_offset();
+  status.remote_copied_offset = remote_->copied_end_offset();
+  const RemoteLog::Numbers remote = remote_->numbers();
+  status.remote_segments = remote.segments;
+  status.remote_size_bytes = remote.size_bytes;
+  status.remote_copied_segments = remote.copied_segments;
+  status.remote_copied_bytes = remote.copied_bytes;
+  status.remote_copy_errors = remote.copy_errors;
   status.log_end_offset = log_->end_offset();
   status.high_watermark = log_->high_watermark();
   status.recovery_point = log_->recovery_point();

@@ -15,6 +15,8 @@
 #include "tablet/bucket_folders.h"
 #include "tablet/cold_read.h"
 #include "tablet/log_sync.h"
+#include "tablet/remote_copier.h"
+#include "tablet/remote_log.h"
 #include "tablet/saver.h"
 #include "tablet/table_context.h"
 #include "tablet/tablet_service.h"
@@ -37,6 +39,14 @@ struct LakeOffsets {
   int64_t end_offset = -1;  ///< Exclusive; -1 = nothing is tiered.
 };
 
+/// `offset_type` of LIST_OFFSETS.
+enum OffsetType : int32_t {
+  kEarliestOffset = 0,
+  kLatestOffset = 1,
+  kTimestampOffset = 2,
+  kElectionOffset = 3
+};
+
 /// A fetch that waits for data in any of its buckets. Woken at most once.
 using FetchWait = io::Completion<bool>;
 
@@ -46,6 +56,9 @@ struct FetchPart {
   log::Log::Slice slice;
   int64_t high_watermark = 0;
   TableContextPtr table;
+  std::shared_ptr<RemoteLog> remote;  ///< Not null: `remote_offset` is to be read there.
+  int64_t remote_offset = 0;
+  std::string remote_info;  ///< Which remote segments the client reads, in place of the bytes.
 };
 
 /// One bucket on this server: its log, its keys when it is of a primary-key table and leads, its
@@ -62,6 +75,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
     log::FileCache* log_files = nullptr;  ///< Of the shard.
     Saver* saver = nullptr;               ///< Of the shard.
     types::BucketId id;
+    types::TablePath path;
+    std::string partition_name;  ///< Empty = unpartitioned.
     BucketFolders folders;
     TableContextPtr table;
     int64_t recovery_point = log::Log::kScanAll;
@@ -103,7 +118,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
                       std::function<void(Status)> done);
 
   /// Find what a fetch from `offset` gets (-2 = earliest). When there is nothing yet, `wait` is
-  /// woken by new data. With a `miss` the part's error may be Cancelled: see there.
+  /// woken by new data. With a `miss` the part's error may be Cancelled: see there. What a client
+  /// asks for and only remote storage has is named in the part, not read.
   FetchPart Fetch(int64_t offset, uint64_t bytes_max, bool follower,
                   const std::shared_ptr<FetchWait>& wait, log::Miss* miss);
   /// LIST_OFFSETS. Errors: kInvalidTimestamp; Cancelled with a `miss`, see there.
@@ -128,10 +144,21 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// Live rows: of the log, or keys. Errors: kInvalidTable when they are not counted.
   Result<int64_t> RowCount();
 
+  /// LIST_OFFSETS by timestamp, of the remote part of the log; none = ask OffsetOf.
+  static io::Task<Result<std::optional<int64_t>>> RemoteOffsetOf(std::shared_ptr<Replica> self,
+                                                                 int64_t timestamp_ms);
+  /// Where the log starts for clients: in remote storage, or here.
+  int64_t start_offset() const { return remote_->StartOffset(log_->start_offset()); }
+  const std::shared_ptr<RemoteLog>& remote() const { return remote_; }
+
   void SetTable(TableContextPtr table);
   void SetLakeOffsets(LakeOffsets offsets);
-  /// Delete what has expired.
+  /// Delete what has expired, and what was copied to remote storage but for the newest.
   static io::Task<void> Retain(std::shared_ptr<Replica> self);
+  /// Copy closed segments to remote storage, expire there, and let go of what was copied.
+  static io::Task<void> TendRemote(std::shared_ptr<Replica> self, int32_t coordinator_epoch);
+  /// End a copy that is under way soon; there will be no other.
+  void StopCopying() { copier_->Stop(); }
   /// Make the log a checkpoint; does nothing while one is under way or nothing changed. False when
   /// it could not.
   static io::Task<bool> Checkpoint(std::shared_ptr<Replica> self);
@@ -169,8 +196,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
     std::function<void(Status)> done;
   };
 
-  explicit Replica(Options options)
-      : options_(std::move(options)), log_sync_(*options_.server->files, options_.folders.log) {}
+  explicit Replica(Options options);
 
   Status CheckBatch(const wire::LogBatchView& batch) const;
   /// Move the high watermark as far as replication and visibility allow, and wake those who waited.
@@ -186,9 +212,24 @@ class Replica : public std::enable_shared_from_this<Replica> {
   static io::Task<Status> CloseKeys(std::shared_ptr<Replica> self, bool clean);
   /// Checkpoint flush of the log; false when the pool has no room.
   static io::Task<Result<bool>> SaveLog(std::shared_ptr<Replica> self, log::Log::FlushKind kind);
-  log::Log::Retention RetentionNow() const;
+  /// Whether segments are to be copied to remote storage; they stay here until they are.
+  bool Copies() const;
+  /// Bring the log to where its remote part ends, if it was lost.
+  static io::Task<Status> JoinRemote(std::shared_ptr<Replica> self);
+  /// Why a segment goes.
+  enum class Reason {
+    kExpired,       ///< By the whole TTL, copied or not.
+    kLocalExpired,  ///< By the TTL of what remote storage holds too.
+    kCopied,        ///< It is there, and not among the newest.
+  };
+  // Records at and after it are not in the lake and must not expire.
+  int64_t LakeFloor() const;
+  log::Log::Retention RetentionNow(Reason reason) const;
+  std::vector<Reason> Reasons() const;
+  static io::Task<void> RetainBy(std::shared_ptr<Replica> self, Reason reason);
   /// How many segments went.
-  static io::Task<Result<size_t>> DeleteExpired(std::shared_ptr<Replica> self);
+  static io::Task<Result<size_t>> DeleteSegments(std::shared_ptr<Replica> self, Reason reason);
+  RemoteCopier::Policy RemotePolicy(int32_t coordinator_epoch) const;
   void OnKeysMoved(const Status& status);
   kv::KvOptions MakeKvOptions();
   io::Task<Status> Replay();
@@ -207,6 +248,8 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Options options_;
   std::unique_ptr<log::Log> log_;
   LogSync log_sync_;
+  const std::shared_ptr<RemoteLog> remote_;
+  const std::shared_ptr<RemoteCopier> copier_;
   std::unique_ptr<kv::KvTablet> keys_;  // Null unless this leads a primary-key table.
   Role role_ = Role::kFollower;
   Leadership leadership_;
@@ -228,6 +271,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   size_t fetches_swept_ = 0;  // Size after the last removal of those who gave up.
   bool checkpointing_ = false;
   bool retaining_ = false;
+  bool tending_ = false;  // Remote storage.
   size_t reads_ = 0;
   std::optional<io::Completion<bool>> keys_moved_;  // While MoveKeys waits.
   Unsaved unsaved_;

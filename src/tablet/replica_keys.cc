@@ -35,7 +35,7 @@ Result<kv::KvTablet*> Replica::Keys() {
 
 Result<int64_t> Replica::RowCount() {
   ARROW_RETURN_NOT_OK(CheckLeader());
-  return keys_ != nullptr ? keys_->RowCount() : log_->high_watermark() - log_->start_offset();
+  return keys_ != nullptr ? keys_->RowCount() : log_->high_watermark() - start_offset();
 }
 
 kv::KvOptions Replica::MakeKvOptions() {

@@ -13,20 +13,47 @@ namespace {
 constexpr uint64_t kLimitScanBytesMax = 64 << 20;
 constexpr int32_t kScanBytesMax = 10 << 20;  // kv.scanner.max-batch-size
 
-// The last `limit` rows of a log, whole batches. Errors: Cancelled, see Miss.
-Result<io::Payload> LastRows(Replica& replica, int64_t limit, log::Miss* miss) {
+Status TooMuch(const Replica& replica, int64_t limit) {
+  return Error(ErrorCode::kRecordTooLarge, "limit scan would answer too much limit=", limit, " ",
+               replica.id());
+}
+
+// The part of a log scan that lies in remote storage.
+struct RemoteRows {
+  io::Payload records;
+  int64_t next_offset = 0;  // The rest is here.
+};
+
+io::Task<Result<RemoteRows>> RemoteLastRows(std::shared_ptr<Replica> replica, int64_t limit) {
+  CO_RETURN_NOT_OK(replica->CheckLeader());
+  RemoteRows rows;
+  rows.next_offset = std::max(replica->start_offset(), replica->log().high_watermark() - limit);
+  while (rows.next_offset < replica->log().start_offset()) {
+    const uint64_t left = kLimitScanBytesMax - rows.records.size_bytes();
+    CO_ASSIGN_OR_RETURN(const auto slice,
+                        co_await RemoteLog::Read(replica->remote(), rows.next_offset, left));
+    for (const auto& range : slice.ranges) rows.records.Add(range);
+    if (rows.records.size_bytes() >= kLimitScanBytesMax) co_return TooMuch(*replica, limit);
+    rows.next_offset = slice.next_offset;
+  }
+  co_return rows;
+}
+
+// The rows of a log from `from` on, the last ones of `limit`, whole batches. Errors: Cancelled, see
+// Miss.
+Result<io::Payload> LastRows(Replica& replica, int64_t from, int64_t limit, log::Miss* miss) {
   ARROW_RETURN_NOT_OK(replica.CheckLeader());
   const int64_t high_watermark = replica.log().high_watermark();
-  const int64_t from = std::max(replica.log().start_offset(), high_watermark - limit);
   const FetchPart part = replica.Fetch(from, kLimitScanBytesMax, /*follower=*/false, nullptr, miss);
   ARROW_RETURN_NOT_OK(part.error);
+  if (part.remote != nullptr) {
+    return Error(ErrorCode::kLogStorage, "records moved to remote storage offset=", from, " ",
+                 replica.id());
+  }
   const bool cut_short = miss != nullptr && miss->missed();
   if (part.slice.next_offset < high_watermark && cut_short)
     return Status::Cancelled("not in memory");
-  if (part.slice.next_offset < high_watermark) {
-    return Error(ErrorCode::kRecordTooLarge, "limit scan would answer too much limit=", limit, " ",
-                 replica.id());
-  }
+  if (part.slice.next_offset < high_watermark) return TooMuch(replica, limit);
   io::Payload records;
   for (const auto& range : part.slice.ranges) records.Add(range);
   return records;
@@ -36,9 +63,14 @@ io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard
                                           types::BucketId id, int32_t limit) {
   CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
   if (!replica->table()->has_primary_key()) {
-    auto read = [replica, limit](log::Miss* miss) { return LastRows(*replica, limit, miss); };
-    CO_ASSIGN_OR_RETURN(auto records, co_await ReadCold(core->options().read_pool, &shard->loop(),
-                                                        std::move(read)));
+    CO_ASSIGN_OR_RETURN(RemoteRows rows, co_await RemoteLastRows(replica, limit));
+    auto read = [replica, from = rows.next_offset, limit](log::Miss* miss) {
+      return LastRows(*replica, from, limit, miss);
+    };
+    CO_ASSIGN_OR_RETURN(
+        auto local, co_await ReadCold(core->options().read_pool, &shard->loop(), std::move(read)));
+    io::Payload records = std::move(rows.records);
+    records.Add(std::move(local));
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
   CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());

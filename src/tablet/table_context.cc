@@ -44,6 +44,14 @@ Status TableContext::ReadOptions() {
   ASSIGN_OR_RAISE(const int64_t ttl_ms,
                   types::ParseDurationMs(table.Property("table.log.ttl", "7 d")));
   log_ttl_ms_ = std::max<int64_t>(ttl_ms, 0);
+  const std::string local_ttl = table.Property("table.log.local-ttl");
+  local_ttl_ms_ = log_ttl_ms_;
+  if (!local_ttl.empty()) {
+    ASSIGN_OR_RAISE(const int64_t local_ms, types::ParseDurationMs(local_ttl));
+    local_ttl_ms_ = std::max<int64_t>(local_ms, 0);
+  }
+  local_segments_ = static_cast<size_t>(
+      std::max<int64_t>(types::IntegerOption(table, "table.log.tiered.local-segments", 2), 1));
   id_block_ = types::IntegerOption(table, "table.auto-increment.cache-size", 100'000);
   if (id_block_ <= 0) {
     return Unreadable("table.auto-increment.cache-size",

@@ -30,6 +30,10 @@ class TableContext {
   bool lake_enabled() const { return lake_enabled_; }
   bool in_lake() const { return in_lake_; }  ///< The lake had rows of it when this was read.
   int64_t log_ttl_ms() const { return log_ttl_ms_; }  ///< 0 = keep for ever.
+  /// `table.log.local-ttl`, of what remote storage holds too; 0 = keep for ever.
+  int64_t local_ttl_ms() const { return local_ttl_ms_; }
+  /// `table.log.tiered.local-segments`: of these, the newest stay here also when they were copied.
+  size_t local_segments() const { return local_segments_; }
   /// `table.auto-increment.cache-size`: values that a bucket takes at once.
   int64_t id_block() const { return id_block_; }
   /// Clients must know how keys are encoded since version 1 of the key calls (Java's ApiKeys).
@@ -59,6 +63,8 @@ class TableContext {
   bool in_lake_ = false;
   bool needs_new_keys_ = false;
   int64_t log_ttl_ms_ = 0;
+  int64_t local_ttl_ms_ = 0;
+  size_t local_segments_ = 2;
   int64_t id_block_ = 0;
   wire::ArrowCompression compression_ = wire::ArrowCompression::kZstd;
   int32_t zstd_level_ = 3;

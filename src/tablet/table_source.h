@@ -9,6 +9,15 @@
 
 namespace sluice::tablet {
 
+/// What the coordinator has on record of the part of a bucket's log that lies in remote storage.
+struct RemoteLogRecord {
+  std::string root;                ///< `remote.data.dir` of the table or partition; empty = none.
+  std::string manifest_path;       ///< Empty = nothing was copied yet.
+  int64_t start_offset = -1;       ///< -1 = nothing is there.
+  int64_t end_offset = -1;         ///< Exclusive; -1 = nothing is there.
+  int64_t copied_end_offset = -1;  ///< Everything below it was copied once.
+};
+
 /// Where the tablet server learns what a table looks like. In one process: the catalog.
 ///
 /// Threads: any.
@@ -33,6 +42,7 @@ class TableSource {
   }
   /// Who records snapshots now.
   virtual int32_t CoordinatorEpoch() const { return 0; }
+  virtual RemoteLogRecord RemoteLogOf(const types::BucketId&) const { return {}; }
 };
 
 }  // namespace sluice::tablet

@@ -20,6 +20,7 @@ TabletCore::TabletCore(TabletOptions options)
     shards_.push_back(std::make_unique<BucketShard>(BucketShard::Options{&options_, &tables_, i}));
   }
   timers_.resize(shards_.size());
+  tending_.resize(shards_.size());
 }
 
 std::string TabletCore::DataPath(const char* name) const {
@@ -72,6 +73,12 @@ void TabletCore::StartTimers() {
         timers.push_back(
             Periodic::Start(shard.loop(), shard.snapshots().look_interval(), [weak, i] {
               if (auto core = weak.lock()) io::Spawn(SnapshotShard(core, i));
+            }));
+      }
+      if (self->options_.remote_log_interval.count() > 0) {
+        timers.push_back(
+            Periodic::Start(shard.loop(), self->options_.remote_log_interval, [weak, i] {
+              if (auto core = weak.lock()) io::Spawn(TendRemoteOf(core, i));
             }));
       }
       if (i != 0) return;
@@ -160,6 +167,22 @@ io::Task<void> TabletCore::SnapshotShard(std::shared_ptr<TabletCore> core, size_
   co_await KeySnapshots::RunDue(&core->shards_[shard]->snapshots(), std::move(replicas));
 }
 
+io::Task<void> TabletCore::TendRemoteOf(std::shared_ptr<TabletCore> core, size_t shard) {
+  const auto pass = core->gate_.Enter();
+  if (!pass || core->tending_[shard]) co_return;
+  core->tending_[shard] = true;
+  BucketShard& buckets = *core->shards_[shard];
+  const auto replicas = buckets.Replicas();
+  size_t tended = 0;
+  for (const auto& replica : replicas) {
+    if (core->waits_ended()) break;
+    co_await Replica::TendRemote(replica, core->coordinator_epoch_.load());
+    // Most have nothing to copy. Others go in between.
+    if (++tended % 16 == 0) co_await io::Sleep(buckets.loop(), std::chrono::milliseconds(0));
+  }
+  core->tending_[shard] = false;
+}
+
 io::Task<void> TabletCore::WriteCheckpointFile(std::shared_ptr<TabletCore> core, io::Loop& loop) {
   const auto pass = core->gate_.Enter();
   if (!pass) co_return;
@@ -194,7 +217,10 @@ void TabletCore::EndWaits() {
   waits_ended_ = true;  // Before they are woken, so that none begins to wait behind that.
   for (size_t i = 0; i < shards_.size(); ++i) {
     PostTo(i, [](BucketShard& shard) {
-      for (const auto& replica : shard.Replicas()) replica->WakeFetches();
+      for (const auto& replica : shard.Replicas()) {
+        replica->WakeFetches();
+        replica->StopCopying();  // It would wait for the coordinator.
+      }
     });
   }
 }

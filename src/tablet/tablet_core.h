@@ -76,6 +76,7 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   static io::Task<void> CheckpointShard(std::shared_ptr<TabletCore> core, size_t shard);
   static io::Task<void> RetainShard(std::shared_ptr<TabletCore> core, size_t shard);
   static io::Task<void> SnapshotShard(std::shared_ptr<TabletCore> core, size_t shard);
+  static io::Task<void> TendRemoteOf(std::shared_ptr<TabletCore> core, size_t shard);
   static io::Task<void> WriteCheckpointFile(std::shared_ptr<TabletCore> core, io::Loop& loop);
   io::Task<Status> WriteOffsets(io::Loop& loop);
   Status WriteFile(const log::Checkpoint& recovery_points);
@@ -91,7 +92,8 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   std::atomic<int32_t> coordinator_epoch_{-1};
   std::unique_ptr<io::FileSystem::Lock> folder_lock_;
   std::vector<std::vector<std::shared_ptr<Periodic>>>
-      timers_;  // By shard; touched on that shard's loop.
+      timers_;                 // By shard; touched on that shard's loop.
+  std::vector<char> tending_;  // The same: whether TendRemoteOf is under way.
 
   std::mutex mutex_;  // Guards what follows.
   log::Checkpoint recovery_points_;

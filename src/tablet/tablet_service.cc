@@ -14,8 +14,6 @@ CallFunction FunctionOf(int16_t api_key) {
   switch (static_cast<wire::ApiKey>(api_key)) {
     case wire::ApiKey::kProduceLog:
       return ProduceLog;
-    case wire::ApiKey::kFetchLog:
-      return FetchLog;
     case wire::ApiKey::kListOffsets:
       return ListOffsets;
     case wire::ApiKey::kPutKv:
@@ -63,14 +61,17 @@ void TabletService::EndWaits() { core_->EndWaits(); }
 io::Task<Status> TabletService::Stop(io::Loop& loop) { return core_->Stop(loop); }
 
 io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop,
-                                                    std::shared_ptr<const io::Principal>,
+                                                    std::shared_ptr<const io::Principal> principal,
                                                     io::Call call) {
+  const bool fetches = call.api_key == static_cast<int16_t>(wire::ApiKey::kFetchLog);
   const CallFunction function = FunctionOf(call.api_key);
-  if (function == nullptr) co_return NotOffered(call.api_key);
+  if (!fetches && function == nullptr) co_return NotOffered(call.api_key);
   const TabletCorePtr core = core_;
   const auto pass = core->gate().Enter();
   if (!pass) co_return Error(ErrorCode::kNotLeaderOrFollower, "tablet server is stopping");
-  auto answer = co_await function(core, loop, std::move(call));
+  Reply running = fetches ? FetchLog(core, loop, std::move(call), std::move(principal))
+                          : function(core, loop, std::move(call));
+  auto answer = co_await std::move(running);
   if (!answer.ok()) co_return ForClient(answer.status(), nullptr, core->options().data_dir);
   co_return answer;
 }

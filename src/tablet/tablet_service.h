@@ -33,6 +33,11 @@ struct TabletOptions {
   io::Pool* read_pool = nullptr;   ///< Reads that would wait for the device.
   io::Pool* sync_pool = nullptr;   ///< fsync and checkpoints.
   io::Pool* flush_pool = nullptr;  ///< Moves of keys to the stores.
+  /// Files in remote storage, which may be slow: nothing else waits for it. Null: there is none.
+  io::Pool* remote_pool = nullptr;
+  const io::DiskGuard* remote_disk = nullptr;  ///< Of remote storage, as `disk`.
+  /// Sends a call to the coordinator, as of a server; its reply.
+  std::function<io::Task<Result<std::string>>(io::Loop& loop, io::Call call)> call_coordinator;
   kv::KeyStores* key_stores = nullptr;
   const io::DiskGuard* disk = nullptr;  ///< Of the data folder; null = writes are always taken.
   /// INIT_WRITER: a writer id never given before (the coordinator's).
@@ -63,6 +68,9 @@ struct TabletOptions {
   std::chrono::milliseconds recovery_checkpoint_interval{60'000};
   std::chrono::milliseconds checkpoint_file_interval{5'000};  ///< Saves of recovery points.
   std::chrono::milliseconds retention_interval{300'000};
+  /// Between two copies of closed segments to remote storage; 0 = nothing is copied.
+  std::chrono::milliseconds remote_log_interval{0};
+  size_t remote_uploads_max = 5;  ///< Segments of a bucket that are copied at a time.
   std::chrono::milliseconds scanner_ttl{600'000};
   size_t scanners_per_bucket_max = 8;
   size_t scanners_max = 200;  ///< Per server.
@@ -73,17 +81,25 @@ struct BucketStatus {
   types::BucketId id;
   bool leader = false;
   int32_t leader_epoch = 0;
-  int64_t log_start_offset = 0;
+  int64_t log_start_offset = 0;  ///< For clients: in remote storage, or here.
+  int64_t local_start_offset = 0;
   int64_t log_end_offset = 0;
   int64_t high_watermark = 0;
   int64_t recovery_point = 0;
   int64_t lake_end_offset = -1;  ///< -1 = not tiered.
   uint64_t log_size_bytes = 0;
   uint64_t write_back_bytes = 0;
-  uint64_t unsaved_log_bytes = 0;    ///< A restart after a kill would check them.
-  uint64_t replay_bytes = 0;         ///< And replay these into the keys.
-  uint64_t opened_scan_bytes = 0;    ///< What the last opening had to check,
-  uint64_t opened_replay_bytes = 0;  ///< and to replay.
+  uint64_t unsaved_log_bytes = 0;     ///< A restart after a kill would check them.
+  uint64_t replay_bytes = 0;          ///< And replay these into the keys.
+  uint64_t opened_scan_bytes = 0;     ///< What the last opening had to check,
+  uint64_t opened_replay_bytes = 0;   ///< and to replay.
+  int64_t remote_end_offset = -1;     ///< Exclusive; -1 = nothing is in remote storage.
+  int64_t remote_copied_offset = -1;  ///< Everything below it was copied there once.
+  size_t remote_segments = 0;
+  uint64_t remote_size_bytes = 0;
+  uint64_t remote_copied_segments = 0;  ///< Since the bucket was opened, as what follows.
+  uint64_t remote_copied_bytes = 0;
+  uint64_t remote_copy_errors = 0;
 };
 
 /// KV snapshots since the start.

@@ -46,6 +46,22 @@ class TestTables : public TableSource {
     const std::lock_guard lock(mutex_);
     in_lake_.insert(table_id);
   }
+  RemoteLogRecord RemoteLogOf(const types::BucketId& id) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = remote_logs_.find(id);
+    RemoteLogRecord record = found == remote_logs_.end() ? RemoteLogRecord() : found->second;
+    record.root = remote_root_;
+    return record;
+  }
+  /// As the coordinator records it; the root is that of SetRemoteRoot.
+  void SetRemoteLog(const types::BucketId& id, RemoteLogRecord record) {
+    const std::lock_guard lock(mutex_);
+    remote_logs_[id] = std::move(record);
+  }
+  void SetRemoteRoot(const std::string& root) {
+    const std::lock_guard lock(mutex_);
+    remote_root_ = root;
+  }
   void Add(types::TableInfo table) {
     const std::lock_guard lock(mutex_);
     schemas_[{table.table_id, table.schema_id}] =
@@ -116,6 +132,8 @@ class TestTables : public TableSource {
     tables_[table_id] = table;
   }
   mutable std::mutex mutex_;
+  std::string remote_root_;
+  std::map<types::BucketId, RemoteLogRecord> remote_logs_;
   std::map<int64_t, std::shared_ptr<const types::TableInfo>> tables_;
   std::map<std::pair<int64_t, int32_t>, std::shared_ptr<const types::Schema>> schemas_;
   std::set<int64_t> in_lake_;

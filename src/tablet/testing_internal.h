@@ -70,7 +70,8 @@ class TabletTest : public ::testing::Test {
     options.files = files;
     options.clock = &io::SystemClock();
     options.random = &io::SystemRandom();
-    options.read_pool = options.sync_pool = options.flush_pool = options.snapshot_pool = pool.get();
+    options.read_pool = options.sync_pool = options.flush_pool = options.snapshot_pool =
+        options.remote_pool = pool.get();
     options.key_stores = stores.get();
     options.new_writer_id = NextWriterId;
     service = std::make_unique<TabletService>(options);
@@ -98,13 +99,15 @@ class TabletTest : public ::testing::Test {
     return {static_cast<int16_t>(key), version, wire::Serialize(request)};
   }
   static io::Task<Result<std::string>> SendTask(TabletService* service, io::Loop* loop,
-                                                io::Call call) {
-    const auto principal = std::make_shared<const io::Principal>();
+                                                io::Call call, std::string client_name = "") {
+    auto client = std::make_shared<io::Principal>();
+    client->client_name = std::move(client_name);
+    const std::shared_ptr<const io::Principal> principal = std::move(client);
     CO_ASSIGN_OR_RETURN(auto payload, co_await service->Handle(*loop, principal, std::move(call)));
     co_return payload.Flatten();
   }
   Result<std::string> Send(io::Call call) {
-    return io::SyncWait(loop(), SendTask(service.get(), &loop(), std::move(call)));
+    return io::SyncWait(loop(), SendTask(service.get(), &loop(), std::move(call), client_name));
   }
   template <typename Response, typename Request>
   Result<Response> Ask(wire::ApiKey key, const Request& request, int16_t version = 0) {
@@ -317,6 +320,7 @@ class TabletTest : public ::testing::Test {
   TestTables tables;
   TabletOptions options;
   io::FileSystem* files = &io::LocalFileSystem();
+  std::string client_name = "test";  ///< Of the calls.
   int32_t coordinator_epoch = 1;
   std::unique_ptr<io::LoopThreads> loops, client_loops;
   std::unique_ptr<shard::Shards> shards;

@@ -1,0 +1,187 @@
+#include "tablet/remote_log.h"
+
+#include <algorithm>
+
+#include "wire/proto/log.pb.h"
+
+namespace sluice::tablet {
+namespace {
+
+Status Expired(const RemoteLog& remote, int64_t offset) {
+  return Error(ErrorCode::kLogOffsetOutOfRange,
+               "offset is not in the remote log any more offset=", offset,
+               " start=", remote.record().start_offset, " ", remote.options().id);
+}
+
+// The path of a folder as clients take it: with a scheme.
+std::string UriOf(const std::string& path) {
+  const bool has_scheme = path.find(":/") != std::string::npos;
+  return has_scheme ? path : "file://" + path;
+}
+
+// Clients are told sizes as i32.
+bool IsNameable(const log::RemoteSegment& segment) { return segment.size_bytes <= INT32_MAX; }
+
+Result<log::RemoteManifest> ReadManifest(io::FileSystem& files, const std::string& path,
+                                         const types::BucketId& id) {
+  const auto text = files.ReadFile(path);
+  if (!text.ok()) {
+    return Error(ErrorCode::kLogStorage, "remote log manifest cannot be read file=", path,
+                 " cause=", text.status().message());
+  }
+  ASSIGN_OR_RAISE(log::RemoteManifest manifest, log::RemoteManifest::FromJson(*text));
+  if (manifest.bucket != id)
+    return Corrupt("remote log manifest is of another bucket file=", path, " ", manifest.bucket);
+  return manifest;
+}
+
+}  // namespace
+
+std::string LocalFolder(const std::string& path) {
+  constexpr std::string_view kScheme = "file:";
+  if (!path.starts_with(kScheme)) return path;
+  std::string_view rest = std::string_view(path).substr(kScheme.size());
+  if (rest.starts_with("//")) rest.remove_prefix(2);
+  return std::string(rest);
+}
+
+void RemoteLog::Refresh() {
+  const std::string known = record_.manifest_path;
+  record_ = options_.server->tables->RemoteLogOf(options_.id);
+  if (record_.manifest_path != known) manifest_ = nullptr;
+}
+
+int64_t RemoteLog::StartOffset(int64_t local_start) const {
+  // A gap between the two parts, as after a time without remote storage: the remote one is of no
+  // use then, since nobody can read on from it.
+  const bool joins = record_.start_offset >= 0 && record_.end_offset >= local_start;
+  return joins ? std::min(record_.start_offset, local_start) : local_start;
+}
+
+std::string RemoteLog::folder() const {
+  return log::RemoteBucketFolder(LocalFolder(record_.root), options_.path, options_.partition_name,
+                                 options_.id);
+}
+
+log::RemoteManifest RemoteLog::EmptyManifest() const {
+  log::RemoteManifest manifest;
+  manifest.path = options_.path;
+  manifest.partition_name = options_.partition_name;
+  manifest.bucket = options_.id;
+  return manifest;
+}
+
+io::Task<Status> RemoteLog::Load(std::shared_ptr<RemoteLog> self) {
+  while (self->manifest_ == nullptr) {
+    const std::string path = self->record_.manifest_path;
+    if (path.empty()) {
+      self->manifest_ = std::make_shared<const log::RemoteManifest>(self->EmptyManifest());
+      break;
+    }
+    const TabletOptions& server = *self->options_.server;
+    auto read = [files = server.files, path, id = self->options_.id] {
+      return ReadManifest(*files, LocalFolder(path), id);
+    };
+    auto manifest = co_await server.remote_pool->Run(*self->options_.loop, std::move(read));
+    // Another one may be on record by now.
+    if (self->record_.manifest_path != path) continue;
+    CO_RETURN_NOT_OK(manifest.status());
+    self->manifest_ = std::make_shared<const log::RemoteManifest>(*std::move(manifest));
+  }
+  co_return Status::OK();
+}
+
+void RemoteLog::Adopt(RemoteLogRecord record, log::RemoteManifest manifest) {
+  record_ = std::move(record);
+  manifest_ = std::make_shared<const log::RemoteManifest>(std::move(manifest));
+}
+
+void RemoteLog::Forget() {
+  Refresh();
+  manifest_ = nullptr;
+}
+
+Result<log::RemoteSegment> RemoteLog::SegmentAt(int64_t offset) const {
+  const size_t index = manifest_->IndexOf(offset);
+  if (index == manifest_->segments.size()) return Expired(*this, offset);
+  return manifest_->segments[index];
+}
+
+io::Task<Result<RemoteLog::Reader>> RemoteLog::Open(std::shared_ptr<RemoteLog> self,
+                                                    log::RemoteSegment segment) {
+  self->read_since_ = true;
+  if (self->open_ != nullptr && self->open_->segment() == segment) co_return self->open_;
+  const TabletOptions& server = *self->options_.server;
+  auto open = [files = server.files, folder = self->folder(), segment] {
+    return log::RemoteSegmentReader::Open(*files, folder, segment);
+  };
+  CO_ASSIGN_OR_RETURN(Reader reader,
+                      co_await server.remote_pool->Run(*self->options_.loop, std::move(open)));
+  self->open_ = reader;
+  co_return reader;
+}
+
+io::Task<Result<std::string>> RemoteLog::FetchInfo(std::shared_ptr<RemoteLog> self,
+                                                   int64_t offset) {
+  CO_RETURN_NOT_OK(co_await Load(self));
+  const std::shared_ptr<const log::RemoteManifest> manifest = self->manifest_;
+  CO_ASSIGN_OR_RETURN(const log::RemoteSegment first, self->SegmentAt(offset));
+  if (!IsNameable(first)) co_return "";
+  CO_ASSIGN_OR_RETURN(const Reader reader, co_await Open(self, first));
+  wire::PbRemoteLogFetchInfo info;
+  info.set_remote_log_tablet_dir(UriOf(self->folder()));
+  if (self->options_.id.partition_id) info.set_partition_name(self->options_.partition_name);
+  info.set_first_start_pos(static_cast<int32_t>(reader->PositionOf(offset)));
+  for (size_t i = manifest->IndexOf(offset); i < manifest->segments.size(); ++i) {
+    const log::RemoteSegment& segment = manifest->segments[i];
+    if (!IsNameable(segment)) break;
+    auto* entry = info.add_remote_log_segments();
+    entry->set_remote_log_segment_id(segment.id);
+    entry->set_remote_log_start_offset(segment.start_offset);
+    entry->set_remote_log_end_offset(segment.end_offset);
+    entry->set_segment_size_in_bytes(static_cast<int32_t>(segment.size_bytes));
+    entry->set_max_timestamp(segment.largest_timestamp_ms);
+  }
+  co_return info.SerializeAsString();
+}
+
+io::Task<Result<log::Log::Slice>> RemoteLog::Read(std::shared_ptr<RemoteLog> self, int64_t offset,
+                                                  uint64_t max_bytes) {
+  CO_RETURN_NOT_OK(co_await Load(self));
+  CO_ASSIGN_OR_RETURN(const log::RemoteSegment segment, self->SegmentAt(offset));
+  CO_ASSIGN_OR_RETURN(const Reader reader, co_await Open(self, segment));
+  auto read = [reader, offset, max_bytes] { return reader->Read(offset, max_bytes); };
+  const TabletOptions& server = *self->options_.server;
+  co_return co_await server.remote_pool->Run(*self->options_.loop, std::move(read));
+}
+
+io::Task<Result<std::optional<int64_t>>> RemoteLog::OffsetOfTimestamp(
+    std::shared_ptr<RemoteLog> self, int64_t timestamp_ms, int64_t local_start) {
+  if (self->StartOffset(local_start) >= local_start) co_return std::nullopt;
+  CO_RETURN_NOT_OK(co_await Load(self));
+  const size_t index = self->manifest_->IndexOfTimestamp(timestamp_ms);
+  if (index == self->manifest_->segments.size()) co_return std::nullopt;
+  const log::RemoteSegment segment = self->manifest_->segments[index];
+  if (segment.start_offset >= local_start) co_return std::nullopt;  // The local log finds it.
+  CO_ASSIGN_OR_RETURN(const Reader reader, co_await Open(self, segment));
+  auto find = [reader, timestamp_ms] { return reader->OffsetOfTimestamp(timestamp_ms); };
+  const TabletOptions& server = *self->options_.server;
+  CO_ASSIGN_OR_RETURN(const int64_t offset,
+                      co_await server.remote_pool->Run(*self->options_.loop, std::move(find)));
+  co_return offset;
+}
+
+void RemoteLog::ForgetUnread() {
+  if (!std::exchange(read_since_, false)) open_ = nullptr;
+}
+
+RemoteLog::Numbers RemoteLog::numbers() const {
+  Numbers numbers = counted_;
+  if (manifest_ != nullptr) {
+    numbers.segments = manifest_->segments.size();
+    numbers.size_bytes = manifest_->size_bytes();
+  }
+  return numbers;
+}
+
+}  // namespace sluice::tablet
