@@ -25,7 +25,8 @@ LEFT_BEHIND_AT = {
 def soak(program, tmp_path_factory):
     print(f"SLUICE_TEST_SEED={SEED}")
     # Short rounds and a short freshness: the points of a commit must come soon, and the lake be there after every kill.
-    server = cluster.Server(tmp_path_factory.mktemp("soak"), tiering__table__duration__max="1s", kv__snapshot__interval="1s")
+    server = cluster.Server(tmp_path_factory.mktemp("soak"), tiering__table__duration__max="1s", kv__snapshot__interval="1s",
+                            log__segment__file_size="64kb", remote__log__task_interval_duration="100ms")
     server.announce(cluster.DROPPED_WHILE_TIERED)
     made = soak_module.Soak(server, SEED, freshness="200ms")
     yield made

@@ -28,6 +28,24 @@ class CatalogTables : public tablet::TableSource {
     return RecordedSnapshot{latest->snapshot_id, latest->log_offset, latest->metadata_path};
   }
   int32_t CoordinatorEpoch() const override { return catalog_.state()->coordinator_epoch; }
+  tablet::RemoteLogRecord RemoteLogOf(const types::BucketId& id) const override {
+    tablet::RemoteLogRecord record;
+    const meta::TablePtr table = catalog_.state()->FindTable(id.table_id);
+    if (table == nullptr) return record;
+    record.root = table->info.remote_data_dir;
+    if (id.partition_id) {
+      const meta::PartitionState* partition = table->FindPartition(*id.partition_id);
+      if (partition == nullptr) return {};
+      record.root = partition->remote_data_dir;
+    }
+    const meta::BucketState* bucket = table->FindBucket({id.partition_id, id.bucket});
+    if (bucket == nullptr || bucket->remote_log == nullptr) return record;
+    record.manifest_path = bucket->remote_log->manifest_path;
+    record.start_offset = bucket->remote_log->start_offset;
+    record.end_offset = bucket->remote_log->end_offset;
+    record.copied_end_offset = bucket->remote_log->copied_end_offset;
+    return record;
+  }
 
  private:
   const meta::Catalog& catalog_;

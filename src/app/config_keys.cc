@@ -17,8 +17,8 @@ constexpr ConfigKey kKeys[] = {
     {"data.dir", kString, "/tmp/fluss-data", kUsed,
      "Folder of logs, keys and the embedded metadata"},
     {"remote.data.dir", kString, "", kUsed,
-     "Folder of lake offset files and of KV snapshots, which clients open; `remote` beside "
-     "`data.dir` when not set"},
+     "Folder of remote logs, KV snapshots (clients open both) and lake offset files; `remote` "
+     "beside `data.dir` when not set"},
     {"bind.listeners", kString, "", kUsed,
      "Listeners of each role that has none of its own, `NAME://host:port` separated by commas"},
     {"coordinator.bind.listeners", kString, "CLIENT://127.0.0.1:9123", kOwn,
@@ -82,6 +82,11 @@ constexpr ConfigKey kKeys[] = {
      "Time between two looks for expired segments", "1ms", "3650d"},
     {"server.writer-id.expiration-time", kDuration, "7d", kUsed,
      "A writer that was silent for so long is forgotten", "1ms", "3650d"},
+    {"remote.log.task-interval-duration", kDuration, "1min", kUsed,
+     "Time between two copies of closed segments to `remote.data.dir`; 0 = none is copied", "0s",
+     "3650d"},
+    {"remote.log.task-max-upload-segments", kInt, "5", kUsed,
+     "Segments of a bucket that are copied at a time", "1", "1000000"},
     // Keys
     {"kv.scanner.ttl", kDuration, "10min", kUsed, "Life of a scan that nobody continues", "1ms",
      "3650d"},
@@ -175,9 +180,6 @@ constexpr ConfigKey kKeys[] = {
     {"remote.log.data-transfer-thread-num", kInt, "4", kIgnored,
      "Threads that move remote segments"},
     {"remote.log.index-file-cache-size", kSize, "1gb", kIgnored, "Cache of remote indexes"},
-    {"remote.log.task-interval-duration", kDuration, "1min", kIgnored,
-     "Time between uploads of segments; 0 = never"},
-    {"remote.log.task-max-upload-segments", kInt, "5", kIgnored, "Segments of one upload"},
     {"security.protocol.map", kString, "", kIgnored, "Protocols of listeners"},
     {"server.background.threads", kInt, "10", kIgnored, "Threads of background work"},
     {"server.buffer.memory-size", kSize, "256mb", kIgnored,

@@ -41,15 +41,6 @@ std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
   return std::chrono::milliseconds(types::FreshnessMs(table));
 }
 
-// Between servers of one process, so without a listener.
-io::Task<Result<std::string>> TellCoordinator(coordinator::Coordinator& coordinator, io::Loop& loop,
-                                              io::Call call) {
-  const auto principal = std::make_shared<const io::Principal>(io::Principal{.internal = true});
-  CO_ASSIGN_OR_RETURN(const io::Payload reply,
-                      co_await coordinator.Handle(loop, principal, std::move(call)));
-  co_return reply.Flatten();
-}
-
 }  // namespace
 
 // In the order of their making; what is further down uses what is above.
@@ -87,9 +78,11 @@ struct ServerProcess::Parts {
   io::Random& random = io::SystemRandom();
   std::unique_ptr<io::FileSystem::Lock> data_lock;
   std::unique_ptr<DiskWatch> disks;
-  const io::DiskGuard* data_disk = nullptr;  // One of them.
+  const io::DiskGuard* data_disk = nullptr;    // One of them,
+  const io::DiskGuard* remote_disk = nullptr;  // and another.
 
-  std::unique_ptr<io::Pool> read_pool, sync_pool, flush_pool, snapshot_pool, catalog_pool;
+  std::unique_ptr<io::Pool> read_pool, sync_pool, flush_pool, snapshot_pool, catalog_pool,
+      remote_pool;
   std::unique_ptr<io::LoopThreads> shard_threads, coordinator_thread, local_thread;
 
   std::unique_ptr<meta::MetaStore> store;
@@ -103,6 +96,7 @@ struct ServerProcess::Parts {
   std::unique_ptr<server::MetadataService> metadata;
   std::unique_ptr<server::Dispatcher> tablet_calls, coordinator_calls;
   std::unique_ptr<coordinator::Coordinator> coordinator;
+  std::unique_ptr<io::Transport> to_coordinator;  // Of the tablet server.
   std::unique_ptr<server::ByteBudget> request_budget;
   Role tablet_role, coordinator_role;
   client::ClusterPtr local_cluster;
@@ -123,7 +117,7 @@ Status ServerProcess::Parts::OpenData() {
       files, DiskWatch::Limits{config.Ratio("server.data-disk.write-limit-ratio"),
                                config.Ratio("server.data-disk.write-recover-ratio")});
   data_disk = &disks->Add(folders.data, data_lock.get());
-  disks->Add(folders.remote);
+  remote_disk = &disks->Add(folders.remote);
   read_pool = io::Pool::Start({.name = "read", .threads = 4});
   sync_pool = io::Pool::Start({.name = "sync", .threads = 2});
   flush_pool = io::Pool::Start({.name = "flush", .threads = 2, .nice = kBackgroundNice});
@@ -131,6 +125,8 @@ Status ServerProcess::Parts::OpenData() {
   snapshot_pool =
       io::Pool::Start({.name = "snapshot", .threads = ShardsOf(config), .nice = kBackgroundNice});
   catalog_pool = io::Pool::Start({.name = "catalog", .threads = 2});
+  // Each shard copies one segment at a time; the rest is for readers.
+  remote_pool = io::Pool::Start({.name = "remote", .threads = ShardsOf(config) + 2});
   shard_threads = io::LoopThreads::Start("shard", ShardsOf(config));
   coordinator_thread = io::LoopThreads::Start("coordinator", 1);
   local_thread = io::LoopThreads::Start("local", 2);
@@ -190,11 +186,13 @@ Status ServerProcess::Parts::StartTablet() {
   options.read_pool = read_pool.get();
   options.sync_pool = sync_pool.get();
   options.flush_pool = flush_pool.get();
+  options.remote_pool = remote_pool.get();
+  options.remote_disk = remote_disk;
+  options.call_coordinator = [this](io::Loop& loop, io::Call call) {
+    return to_coordinator->Send(loop, std::move(call));
+  };
   options.key_stores = key_stores.get();
   options.snapshot_pool = snapshot_pool.get();
-  options.tell_coordinator = [this](io::Loop& loop, io::Call call) {
-    return TellCoordinator(*coordinator, loop, std::move(call));
-  };
   options.disk = data_disk;
   options.write_back_share_bytes = memory.write_back_bytes;
   options.new_writer_id = [this](io::Loop& loop) { return coordinator->NewWriterId(loop); };
@@ -276,6 +274,7 @@ Status ServerProcess::Parts::StartCoordinator() {
       .tablet_servers = {std::move(server)}});
   coordinator_calls = std::make_unique<server::Dispatcher>(server::Dispatcher::Options{
       wire::ServerType::kCoordinator, metadata.get(), coordinator.get()});
+  to_coordinator = server::MakeLocalTransport(*coordinator_calls, *read_pool, {.internal = true});
   io::Loop& loop = local_thread->at(0);
   RETURN_NOT_OK(io::SyncWait(loop, coordinator->Start(loop)));
   coordinator_started = true;

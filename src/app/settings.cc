@@ -118,6 +118,9 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
   options.write_back_bytes_max = config.SizeBytes("kv.write-back.bytes-max");
   options.retention_interval = config.Duration("log.retention.check-interval");
   options.kv_snapshot_interval = config.Duration("kv.snapshot.interval");
+  options.remote_log_interval = config.Duration("remote.log.task-interval-duration");
+  options.remote_uploads_max =
+      static_cast<size_t>(config.Int("remote.log.task-max-upload-segments"));
   options.scanner_ttl = config.Duration("kv.scanner.ttl");
   options.scanners_per_bucket_max = static_cast<size_t>(config.Int("kv.scanner.max-per-bucket"));
   options.scanners_max = static_cast<size_t>(config.Int("kv.scanner.max-per-server"));

@@ -15,6 +15,16 @@ namespace {
 
 using gateway::TableStatus;
 
+void AddRemote(const tablet::BucketStatus& bucket, TableStatus::Remote* remote) {
+  remote->segments += bucket.remote_segments;
+  remote->size_bytes += bucket.remote_size_bytes;
+  remote->copied_segments += bucket.remote_copied_segments;
+  remote->copied_bytes += bucket.remote_copied_bytes;
+  remote->copy_errors += bucket.remote_copy_errors;
+  const int64_t copied = std::max(bucket.remote_copied_offset, bucket.local_start_offset);
+  remote->lag_rows += std::max<int64_t>(0, bucket.high_watermark - copied);
+}
+
 // Sums over the buckets that are there, which are returned. All three are of one moment: the lake's
 // offsets were read before the log's ends, so that none is past its end.
 std::vector<tiering::BucketOffsets> AddOffsets(const std::vector<tablet::BucketStatus>& buckets,
@@ -24,6 +34,7 @@ std::vector<tiering::BucketOffsets> AddOffsets(const std::vector<tablet::BucketS
   int64_t lake_offset = 0, lag_rows = 0;
   for (const tablet::BucketStatus& bucket : buckets) {
     status->log_end_offset += bucket.high_watermark;
+    AddRemote(bucket, &status->remote);
     int64_t tiered = 0;
     if (lake != nullptr) {
       const auto found = lake->tiered->find({bucket.id.partition_id, bucket.id.bucket});
@@ -151,6 +162,22 @@ void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
     };
     add("sluice_log_end_offset", "Sum of the high watermarks of the table's buckets.",
         static_cast<double>(table.log_end_offset));
+    add("sluice_remote_log_segments", "Log segments in remote storage.",
+        static_cast<double>(table.remote.segments));
+    add("sluice_remote_log_size_bytes", "Bytes of those segments.",
+        static_cast<double>(table.remote.size_bytes));
+    add("sluice_remote_log_lag_rows", "Log records that were never copied to remote storage.",
+        static_cast<double>(table.remote.lag_rows));
+    const auto count = [&](const char* name, const char* help, uint64_t value) {
+      samples->push_back(
+          {name, help, MetricSample::Kind::kCounter, labels, static_cast<double>(value)});
+    };
+    count("sluice_remote_log_copied_segments_total", "Log segments copied to remote storage.",
+          table.remote.copied_segments);
+    count("sluice_remote_log_copied_bytes_total", "Bytes of log segments copied there.",
+          table.remote.copied_bytes);
+    count("sluice_remote_log_copy_errors_total", "Copies, manifests and commits that failed.",
+          table.remote.copy_errors);
     if (table.lake_offset) {
       add("sluice_lake_offset", "Sum of the offsets that the newest lake snapshot holds.",
           static_cast<double>(*table.lake_offset));

@@ -4,6 +4,7 @@
 #include "coordinator/catalog_reads.h"
 #include "coordinator/coordinator_internal.h"
 #include "coordinator/message_parts_internal.h"
+#include "coordinator/remote_log_internal.h"
 #include "wire/frame.h"
 #include "wire/proto/acl.pb.h"
 #include "wire/proto/cluster.pb.h"
@@ -219,8 +220,13 @@ io::Task<Reply> ListKvSnapshots(CoordinatorCore& core, std::string body) {
 io::Task<Reply> ListRemoteLogManifests(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request,
                       wire::ParseMessage<wire::ListRemoteLogManifestsRequest>(body));
-  CO_RETURN_NOT_OK(core.options.catalog->state()->Table(request.table_id()));
-  co_return io::Payload();
+  co_return ReplyWith(ListRemoteLogs(*core.options.catalog->state(), request));
+}
+
+io::Task<Reply> CommitRemoteLogManifest(CoordinatorCore& core, std::string body) {
+  CO_ASSIGN_OR_RETURN(const auto request,
+                      wire::ParseMessage<wire::CommitRemoteLogManifestRequest>(body));
+  co_return ReplyWith(CommitRemoteLog(*core.options.catalog, request));
 }
 
 io::Task<Reply> Acls(CoordinatorCore&, std::string) {
@@ -293,7 +299,7 @@ const std::map<ApiKey, CallHandler>& Handlers() {
       {ApiKey::kCancelRebalance, CancelRebalance},
       // What only a cluster of several servers, or remote storage, would send.
       {ApiKey::kAdjustIsr, Unsupported},
-      {ApiKey::kCommitRemoteLogManifest, Unsupported},
+      {ApiKey::kCommitRemoteLogManifest, CommitRemoteLogManifest},
       {ApiKey::kControlledShutdown, Unsupported},
   };
   return handlers;

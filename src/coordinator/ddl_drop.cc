@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "coordinator/ddl.h"
 #include "coordinator/lake_paths.h"
+#include "coordinator/remote_log_internal.h"
 #include "io/crash_point.h"
 #include "types/kv_snapshot.h"
 
@@ -16,6 +17,8 @@ void Ddl::AddDeletion(const meta::TableState& table, const meta::PartitionState*
   }
   if (partition == nullptr)
     out->folders.push_back(LocalPath(io::FolderOf(LakeOffsetsFolder(table.info))));
+  for (const std::string& folder : RemoteLogFolders(table, partition))
+    out->folders.push_back(LocalPath(folder));
   if (!table.info.descriptor.has_primary_key()) return;
   const std::string root = types::RemotePath(table.info.remote_data_dir);
   out->folders.push_back(

@@ -40,7 +40,7 @@ struct AlterIntent {
 struct DeleteIntent {
   static constexpr char kKind[] = "delete_replicas";
   std::vector<StoppedBucket> buckets;
-  std::vector<std::string> folders;  ///< Of lake offsets.
+  std::vector<std::string> folders;  ///< Of lake offsets and remote logs.
 
   std::string ToJson() const;
   static Result<DeleteIntent> FromJson(std::string_view json);

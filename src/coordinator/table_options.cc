@@ -11,7 +11,7 @@ namespace {
 
 using Kind = TableOption::Kind;
 
-// Left out, so refused with kInvalidConfig until something here acts on them: table.log.local-ttl,
+// Left out, so refused with kInvalidConfig until something here acts on them:
 // table.datalake.historical-partition.enabled, table.statistics.columns, and what only the 1.0.0
 // clients know.
 const std::vector<TableOption>& Options() {
@@ -21,6 +21,7 @@ const std::vector<TableOption>& Options() {
       {"table.log.arrow.compression.type", Kind::kChoice, false, {"NONE", "LZ4_FRAME", "ZSTD"}},
       {"table.log.arrow.compression.zstd.level", Kind::kInteger, false},
       {"table.log.ttl", Kind::kDuration, true},
+      {"table.log.local-ttl", Kind::kDuration, true},
       {"table.log.tiered.local-segments", Kind::kInteger, true},
       {"table.kv.format", Kind::kChoice, false, {"COMPACTED", "INDEXED"}},
       {"table.kv.format-version", Kind::kInteger, false},

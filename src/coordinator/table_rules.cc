@@ -5,6 +5,7 @@
 
 #include "coordinator/auto_partition.h"
 #include "coordinator/table_options.h"
+#include "types/duration.h"
 #include "types/table_options.h"
 
 namespace sluice::coordinator {
@@ -123,6 +124,11 @@ Status BadOption(std::string_view what, std::string_view key) {
   return Error(ErrorCode::kInvalidConfig, what, " option=", key);
 }
 
+// Of options that were checked; 0 where one cannot be read.
+int64_t DurationOption(const TableDescriptor& descriptor, const char* key, const char* fallback) {
+  return types::ParseDurationMs(descriptor.Property(key, fallback)).ValueOr(0);
+}
+
 Status CheckFormats(const TableDescriptor& descriptor) {
   if (IntegerOption(descriptor, "table.replication.factor", 1) <= 0) {
     return BadOption("not positive", "table.replication.factor");
@@ -140,6 +146,10 @@ Status CheckFormats(const TableDescriptor& descriptor) {
   if (IntegerOption(descriptor, "table.log.tiered.local-segments", 2) <= 0) {
     return BadOption("not positive", "table.log.tiered.local-segments");
   }
+  const int64_t ttl_ms = DurationOption(descriptor, "table.log.ttl", "7 d");
+  const int64_t local_ttl_ms = DurationOption(descriptor, "table.log.local-ttl", "0 s");
+  if (ttl_ms > 0 && local_ttl_ms > ttl_ms)
+    return BadOption("above table.log.ttl", "table.log.local-ttl");
   // The log engine reads and writes Arrow batches only.
   if (types::UpperCase(descriptor.Property("table.log.format", "ARROW")) != "ARROW") {
     return BadOption("log format is not supported here, only ARROW", "table.log.format");

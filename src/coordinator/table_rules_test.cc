@@ -179,7 +179,7 @@ TEST(TableRulesTest, RefusesOptionsThatItDoesNotKnowOrRead) {
       {"table.merge-engine", "first_row"},        // No primary key.
       {"table.delete.behavior", "IGNORE"},        // The same.
       {"table.statistics.columns", "*"},          // Not implemented.
-      {"table.log.local-ttl", "1 d"},             // The same.
+      {"table.log.local-ttl", "8 d"},             // More than in all.
       {"table.datalake.database-name", "other"},  // Of 1.0.0.
   };
   for (const auto& [key, value] : refused) {

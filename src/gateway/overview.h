@@ -34,7 +34,17 @@ struct TableStatus {
   std::optional<int64_t> lag_rows;  ///< Set when the lake is enabled, as the next two.
   std::optional<int64_t> lag_ms;  ///< Age of the oldest row not in the lake, 0 when there is none.
   std::optional<int64_t> freshness_ms;
-  bool late = false;   ///< The lag is past the freshness, as the tiering service judges it.
+  bool late = false;  ///< The lag is past the freshness, as the tiering service judges it.
+  /// The part of the logs that lies in remote storage; not shown by the console, but counted.
+  struct Remote {
+    size_t segments = 0;
+    uint64_t size_bytes = 0;
+    uint64_t copied_segments = 0;  ///< Since the server started, as what follows.
+    uint64_t copied_bytes = 0;
+    uint64_t copy_errors = 0;
+    int64_t lag_rows = 0;  ///< Records that were never copied.
+  };
+  Remote remote;
   std::string state;   ///< SCHEDULED, PENDING, TIERING, TIERED or FAILED; empty without a lake.
   std::string reason;  ///< Why the last round failed, empty when it did not.
   std::optional<int64_t> failed_since_ms;  ///< Set when it did: when the first in a row did so.

@@ -159,7 +159,7 @@ io::Task<Status> KeySnapshots::Record(std::shared_ptr<Replica> replica, std::str
   io::Call call{.api_key = static_cast<int16_t>(wire::ApiKey::kCommitKvSnapshot),
                 .api_version = 0,
                 .body = wire::Serialize(request)};
-  const auto reply = co_await server_->tell_coordinator(*loop_, std::move(call));
+  const auto reply = co_await server_->call_coordinator(*loop_, std::move(call));
   co_return reply.status();
 }
 

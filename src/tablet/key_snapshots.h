@@ -23,7 +23,7 @@ class KeySnapshots {
  public:
   KeySnapshots(const TabletOptions* server, io::Loop* loop) : server_(server), loop_(loop) {}
 
-  bool enabled() const { return server_->snapshot_pool != nullptr && server_->tell_coordinator; }
+  bool enabled() const { return server_->snapshot_pool != nullptr && server_->call_coordinator; }
   /// How often RunDue is to be called.
   std::chrono::milliseconds look_interval() const;
   /// Make those that are due. Returns at once when it runs already.

@@ -19,7 +19,7 @@ class KeySnapshotsTest : public internal::TabletTest {
     ASSERT_OK(files->MakeFolders(remote_));
     tables.SetRemoteDataDir(kKeyTable, remote_);
     options.kv_snapshot_interval = std::chrono::milliseconds(30);
-    options.tell_coordinator = [this](io::Loop&, io::Call call) {
+    options.call_coordinator = [this](io::Loop&, io::Call call) {
       return Record(this, std::move(call));
     };
     TabletTest::SetUp();

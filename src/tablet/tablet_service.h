@@ -36,7 +36,7 @@ struct TabletOptions {
   /// Files in remote storage, which may be slow: nothing else waits for it. Null: there is none.
   io::Pool* remote_pool = nullptr;
   const io::DiskGuard* remote_disk = nullptr;  ///< Of remote storage, as `disk`.
-  /// Sends a call to the coordinator, as of a server; its reply.
+  /// Sends a call to the coordinator, as of a server; its reply. Null = there is none.
   std::function<io::Task<Result<std::string>>(io::Loop& loop, io::Call call)> call_coordinator;
   kv::KeyStores* key_stores = nullptr;
   const io::DiskGuard* disk = nullptr;  ///< Of the data folder; null = writes are always taken.
@@ -46,8 +46,6 @@ struct TabletOptions {
   std::function<io::Task<Result<int64_t>>(io::Loop& loop, int64_t table_id, int64_t count)>
       new_column_ids;
 
-  /// A call to the coordinator; null = there is none, and no KV snapshots are made.
-  std::function<io::Task<Result<std::string>>(io::Loop& loop, io::Call call)> tell_coordinator;
   /// Copies of KV snapshots, a thread for each shard; null = none are made.
   io::Pool* snapshot_pool = nullptr;
   std::chrono::milliseconds kv_snapshot_interval{600'000};

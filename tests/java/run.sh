@@ -3,6 +3,7 @@
 #   tests/java/run.sh [maven options]                   start our server ($SLUICE_BIN, else the newest build) on free ports
 #   tests/java/run.sh --java HOST:PORT [maven options]  against the real Java server, which runs already
 #   tests/java/run.sh --ours HOST:PORT [maven options]  against a server of ours that runs already
+# With -Ddata=FOLDER, the server's data folder, also the tests of remote logs run on such a server (README.md).
 # Client generation: -Pclient-1.0.0; without it 0.9.1-incubating. One class: -Dtest=PartitionsTest
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -23,4 +24,4 @@ server=$SERVER_PID
 trap 'kill "$server" 2>/dev/null || true; wait "$server" || status=1; rm -rf "$folder"; exit "${status:-1}"' EXIT
 read -r address <&"${SERVER[0]}"
 status=0
-maven -Dbootstrap="$address" -Dserver=sluice "$@" || status=$?
+maven -Dbootstrap="$address" -Dserver=sluice -Ddata="$folder/data" "$@" || status=$?

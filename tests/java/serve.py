@@ -12,7 +12,9 @@ import cluster  # noqa: E402
 end = threading.Event()
 for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, lambda *_: end.set())
-server = cluster.Server(sys.argv[1], kv__snapshot__interval="3s")
+# RemoteLogTest waits until the older segments of its logs are in remote storage, others for a KV snapshot.
+server = cluster.Server(sys.argv[1], log__segment__file_size="64kb", remote__log__task_interval_duration="200ms",
+                        kv__snapshot__interval="3s")
 server.announce(cluster.DROPPED_WHILE_TIERED)
 server.start()
 print(server.bootstrap, flush=True)

@@ -1,0 +1,165 @@
+"""Logs whose older segments lie in remote storage: every reader sees all acknowledged rows, also after kill -9."""
+import glob
+import os
+import re
+import time
+
+import fluss
+import pyarrow as pa
+import pytest
+
+import cluster
+from test_pyfluss import poll_until, run
+
+SEGMENT = "32kb"
+ROWS, BATCH = 4000, 200
+WAIT_S = 120
+
+
+@pytest.fixture
+def server(program, tmp_path):
+    server = cluster.Server(tmp_path, log__segment__file_size=SEGMENT, log__index__interval_size="1kb",
+                            remote__log__task_interval_duration="50ms")
+    server.start()
+    yield server
+    server.kill()
+    server.check_log()
+
+
+def wait_until(done, what):
+    deadline = time.monotonic() + WAIT_S
+    while not done():
+        assert time.monotonic() < deadline, what()
+        time.sleep(0.05)
+
+
+def local_segments(server, table="t"):
+    return sorted(glob.glob(f"{server.folder}/data/fluss/{table}-*/**/log-*/*.log", recursive=True))
+
+
+def wait_until_moved(server, table="t"):
+    """Until the local log holds no more than the segments that stay by default."""
+    wait_until(lambda: 0 < len(local_segments(server, table)) <= 2, lambda: f"{local_segments(server, table)}\n{server.log_tail()}")
+    assert os.path.basename(local_segments(server, table)[0]) != f"{0:020d}.log"
+
+
+def remote_files(server):
+    return glob.glob(f"{server.folder}/remote/log/**/*.log", recursive=True)
+
+
+def batch_of(first, count):
+    ids = list(range(first, first + count))
+    return pa.record_batch([pa.array(ids, pa.int64()), pa.array([f"{i:06d}" * 8 for i in ids])], names=["id", "text"])
+
+
+SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
+
+
+async def create(admin, keys=()):
+    path = fluss.TablePath("fluss", "t")
+    schema = fluss.Schema(SCHEMA, primary_keys=list(keys)) if keys else fluss.Schema(SCHEMA)
+    properties = {"table.log.arrow.compression.type": "NONE"}
+    await admin.create_table(path, fluss.TableDescriptor(schema, bucket_count=1, properties=properties), False)
+    return path
+
+
+async def append(connection, first, count):
+    table = await connection.get_table(fluss.TablePath("fluss", "t"))
+    writer = table.new_append().create_writer()
+    for at in range(first, first + count, BATCH):
+        writer.write_arrow_batch(batch_of(at, BATCH))
+        await writer.flush()
+
+
+async def scan_all(connection, count):
+    table = await connection.get_table(fluss.TablePath("fluss", "t"))
+    scanner = await table.new_scan().create_log_scanner()
+    scanner.subscribe(0, fluss.EARLIEST_OFFSET)
+    return await poll_until(scanner, count)
+
+
+def test_all_readers_see_all_rows_after_kills(server):
+    async def make(connection, admin):
+        await create(admin)
+
+    run(server, make)
+    for round_ in range(3):
+        async def write(connection, admin):
+            await append(connection, round_ * ROWS, ROWS)
+
+        run(server, write)
+        if round_ < 2:  # Somewhere in the middle of copies.
+            server.kill()
+            server.start()
+        rows = (round_ + 1) * ROWS
+
+        async def read(connection, admin):
+            records = await scan_all(connection, rows)
+            assert [record.offset for record in records] == list(range(rows))
+            assert [record.row["id"] for record in records] == list(range(rows))
+
+        run(server, read)
+        found = server.sql("SELECT COUNT(*), MIN(id), MAX(id), SUM(id) FROM t")
+        assert [int(value) for value in found[0]] == [rows, 0, rows - 1, rows * (rows - 1) // 2]
+    wait_until_moved(server)
+    run(server, read)
+    found = server.sql("SELECT COUNT(*), COUNT(DISTINCT id) FROM t")
+    assert [int(value) for value in found[0]] == [rows, rows]
+    metrics = server.metrics()
+    assert f"sluice_remote_log_segments{{database=\"fluss\",table=\"t\"}} {len(remote_files(server))}" in metrics
+    assert "sluice_remote_log_copy_errors_total{database=\"fluss\",table=\"t\"} 0" in metrics
+
+
+def test_dropped_tables_leave_nothing(server):
+    async def write(connection, admin):
+        path = await create(admin)
+        await append(connection, 0, ROWS)
+        return path
+
+    run(server, write)
+    wait_until_moved(server)
+    assert remote_files(server)
+
+    async def drop(connection, admin):
+        await admin.drop_table(fluss.TablePath("fluss", "t"))
+
+    run(server, drop)
+    assert not glob.glob(f"{server.folder}/remote/log/fluss/t-*")
+
+
+def test_storage_that_is_away_is_told_and_comes_back(server):
+    server.announce("remote log is not kept up", "LOG_STORAGE", "remote segment", "remote log manifest",
+                    "folder cannot be looked at")
+
+    async def write(connection, admin):
+        await create(admin)
+        await append(connection, 0, ROWS)
+
+    run(server, write)
+    wait_until_moved(server)
+    os.rename(f"{server.folder}/remote", f"{server.folder}/away")
+
+    async def more(connection, admin):
+        await append(connection, ROWS, ROWS)
+
+    run(server, more)
+    wait_until(lambda: re.search("not kept up|cannot be looked at", server.log_tail(1000)), server.log_tail)
+    assert len(local_segments(server)) > 4  # None goes that was not copied.
+    os.rename(f"{server.folder}/away", f"{server.folder}/remote")
+    wait_until_moved(server)
+    found = server.sql("SELECT COUNT(*), SUM(id) FROM t")
+    assert [int(value) for value in found[0]] == [2 * ROWS, ROWS * (2 * ROWS - 1)]
+
+
+def test_lake_takes_what_only_remote_storage_has(server, tmp_path):
+    """Tiering reads through the server."""
+    async def write(connection, admin):
+        await create(admin)
+        await append(connection, 0, ROWS)
+
+    run(server, write)
+    wait_until_moved(server)
+    server.client().alter_table("fluss.t", {"table.datalake.enabled": "true"})
+    server.wait_for_lake(server.client(), "fluss.t", {0: ROWS})
+    found = server.sql("SELECT COUNT(*), SUM(id) FROM t$lake")
+    assert [int(value) for value in found[0]] == [ROWS, ROWS * (ROWS - 1) // 2]
