@@ -47,7 +47,8 @@ Result<Log::Slice> Log::Read(int64_t offset, uint64_t max_bytes, int64_t upper_o
     const Status extended =
         segment.ok() ? ExtendSlice(**segment, segment_end, max_bytes, upper, at_least_one, &slice)
                      : segment.status();
-    if (extended.IsCancelled() && !slice.ranges.empty()) break;
+    // What was found is enough for now; whoever asks for the rest learns what is wrong with it.
+    if (!extended.ok() && !slice.ranges.empty()) break;
     RETURN_NOT_OK(extended);
     if (slice.next_offset < segment_end)
       break;  // Something other than the segment's end stopped it.
@@ -89,9 +90,8 @@ Status Log::ExtendSlice(Segment& segment, int64_t segment_end, uint64_t max_byte
     }
     while (next_offset < segment_end) {
       const auto next = scan.Next();
-      if (next.status().IsCancelled()) break;  // What was found is enough for now.
-      ASSIGN_OR_RAISE(const auto batch, next);
-      if (!batch) return EndsEarly(segment, next_offset);
+      if (!next.ok() || !next->has_value()) break;  // As above.
+      const BatchScan::Batch* batch = &**next;
       if (!fits(batch->end_bytes(), batch->header.next_offset())) break;
       end_bytes = batch->end_bytes();
       next_offset = batch->header.next_offset();

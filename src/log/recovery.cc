@@ -191,8 +191,14 @@ Status Recovery::Damaged(size_t index, uint64_t position_bytes, int64_t offset,
                          const Status& reason) {
   if (offset < trusted_) return reason;
   Segment& segment = *log_.segments_[index];
-  LogInfo("log tail is cut file={} offset={} bytes={}: {}", segment.log_path(), offset,
-          segment.size_bytes() - position_bytes, reason.message());
+  const size_t behind = log_.segments_.size() - index - 1;
+  if (behind > 0) {
+    LogWarn("log is cut in the middle file={} offset={} segments_lost={}: {}", segment.log_path(),
+            offset, behind, reason.message());
+  } else {
+    LogInfo("log tail is cut file={} offset={} bytes={}: {}", segment.log_path(), offset,
+            segment.size_bytes() - position_bytes, reason.message());
+  }
   cut_ = true;
   RETURN_NOT_OK(log_.RemoveSegments(index + 1, log_.segments_.size()));
   std::erase(log_.loaded_, segment.base_offset());

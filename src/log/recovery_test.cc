@@ -244,7 +244,29 @@ TEST_F(RecoveryTest, ReadsOnlyWhatIsNewAfterAClose) {
   ASSERT_OK(Reopen());
   EXPECT_EQ(log_->end_offset(), 80);
   EXPECT_CODE(ErrorCode::kCorruptRecord, log_->Read(6, 1, INT64_MAX, true));
+  ASSERT_OK_AND_ASSIGN(const auto before, log_->Read(4, 1, INT64_MAX, true));
+  EXPECT_EQ(before.next_offset, 6) << "what stands in front is given";
   ASSERT_OK(log_->Read(40, 1, INT64_MAX, true).status());
+}
+
+TEST_F(RecoveryTest, ADamagedSegmentTakesNoOtherWithIt) {
+  ASSERT_OK(Reopen());
+  Fill(40);
+  ASSERT_OK(log_->Close());
+  const auto segments = log_->Segments();
+  ASSERT_GT(segments.size(), 2u);
+  const int64_t base = segments[1].base_offset;
+  log_.reset();
+  std::string image = Image(base, ".log");
+  image[0] ^= 1;
+  ASSERT_OK(Replace(base, ".log", image));
+  ASSERT_OK(Reopen());
+  ASSERT_OK_AND_ASSIGN(const auto before, log_->Read(base - 2, UINT64_MAX, INT64_MAX, true));
+  EXPECT_EQ(before.next_offset, base);
+  const auto damaged = log_->Read(base, 1, INT64_MAX, true);
+  EXPECT_CODE(ErrorCode::kCorruptRecord, damaged);
+  EXPECT_THAT(damaged.status().message(), ::testing::HasSubstr(PathOf(base, ".log")));
+  ASSERT_OK(log_->Read(segments[2].base_offset, 1, INT64_MAX, true).status());
 }
 
 TEST_F(RecoveryTest, ClosingALogThatLiesAsItWasCheckpointedWritesNothing) {
