@@ -265,7 +265,13 @@ HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
                                SqlEndpoint::kStatementMax.count()));
   }
   std::optional<std::string> session;
-  if (body.contains("session") && body["session"].is_string()) session = body["session"];
+  if (body.contains("session")) {
+    if (!body["session"].is_string()) {
+      return ErrorResponse(Error(ErrorCode::kInvalidConfig,
+                                 "`session` must be the text that a session was begun with"));
+    }
+    session = body["session"];
+  }
   auto begun = Begin(session ? &*session : nullptr);
   if (!begun.ok()) {
     return CodeOf(begun.status()) == ErrorCode::kStorageBackpressure

@@ -141,6 +141,13 @@ TEST_F(SqlEndpointTest, ABoundThatNoClockHoldsIsRefused) {
   }
 }
 
+TEST_F(SqlEndpointTest, ASessionThatIsNoTextIsRefused) {
+  for (const char* session : {"17", "null", "true", R"(["a"])"}) {
+    const std::string body = R"({"sql":"SELECT 1","session":)" + std::string(session) + "}";
+    EXPECT_EQ(Client().Post("/api/v1/sql", body, "application/json")->status, 400) << session;
+  }
+}
+
 TEST_F(SqlEndpointTest, StoppingEndsStatementsAndRefusesOthers) {
   Start({});
   Get(begun);
