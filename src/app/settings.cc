@@ -121,6 +121,7 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
   options.remote_log_interval = config.Duration("remote.log.task-interval-duration");
   options.remote_uploads_max =
       static_cast<size_t>(config.Int("remote.log.task-max-upload-segments"));
+  options.roll_active_segment = config.Bool("log.retention.roll-active-segment.enabled");
   options.scanner_ttl = config.Duration("kv.scanner.ttl");
   options.scanners_per_bucket_max = static_cast<size_t>(config.Int("kv.scanner.max-per-bucket"));
   options.scanners_max = static_cast<size_t>(config.Int("kv.scanner.max-per-server"));

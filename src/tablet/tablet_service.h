@@ -69,6 +69,7 @@ struct TabletOptions {
   /// Between two copies of closed segments to remote storage; 0 = nothing is copied.
   std::chrono::milliseconds remote_log_interval{0};
   size_t remote_uploads_max = 5;  ///< Segments of a bucket that are copied at a time.
+  bool roll_active_segment = false;  ///< log.retention.roll-active-segment.enabled
   std::chrono::milliseconds scanner_ttl{600'000};
   size_t scanners_per_bucket_max = 8;
   size_t scanners_max = 200;  ///< Per server.

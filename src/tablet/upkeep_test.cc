@@ -57,6 +57,17 @@ TEST_F(UpkeepTest, ExpiredSegmentsGo) {
   EXPECT_EQ(ReadAll(kLogTable, 0, start).size(), static_cast<size_t>(20 - start));
 }
 
+TEST_F(UpkeepTest, TheNewestSegmentExpiresWhenItMay) {
+  Stop();
+  options.roll_active_segment = true;
+  TabletTest::Start();
+  LeadAll();
+  FillLog();
+  EXPECT_TRUE(Soon([&] { return Start(kLogTable) == 20; }));
+  ASSERT_OK(Produce(0, LogBatch({{7, "seven", 7}})));
+  EXPECT_EQ(OffsetOf(kLogTable, 0, 1).ValueOr(-1), 21);
+}
+
 TEST_F(UpkeepTest, SegmentsThatTheLakeLacksStay) {
   tables.SetProperty(kLogTable, "table.datalake.enabled", "true");
   Stop();
