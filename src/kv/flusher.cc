@@ -73,19 +73,13 @@ bool Flusher::Start(Layers layers, std::function<void(Status)> done) {
 }
 
 Status Flusher::FlushNow(const Layers& layers, Applied upto) {
-  Wait();
+  DCHECK(!running_);
   return Move(*store_, before_flush_, layers, upto);
 }
 
 void Flusher::Wait() {
   std::unique_lock lock(work_->mutex);
   work_->ended.wait(lock, [this] { return !work_->busy; });
-}
-
-bool Flusher::ForgetResult() {
-  Wait();
-  alive_ = std::make_shared<char>();
-  return std::exchange(running_, false);
 }
 
 }  // namespace sluice::kv

@@ -28,16 +28,14 @@ class Flusher {
 
   /// Start moving; `done` runs on the loop. False when the pool is full. Nothing may be running.
   bool Start(Layers layers, std::function<void(Status)> done);
-  /// Move on this thread, after what is running.
+  /// Move on this thread. Nothing may be running.
   Status FlushNow(const Layers& layers, Applied upto);
   bool running() const { return running_; }
-  /// Block until the pool has finished the move; `done` is still to run.
-  void Wait();
-  /// Never call the `done` of a move that the pool has finished; whether there was one, so that the
-  /// caller tells who waits for it.
-  [[nodiscard]] bool ForgetResult();
 
  private:
+  // Block until the pool has finished the move; its `done` never runs then.
+  void Wait();
+
   // Shared with the pool's work.
   struct Work {
     std::mutex mutex;

@@ -363,6 +363,7 @@ bool KvTablet::flushing() const { return flusher_->running(); }
 size_t KvTablet::write_back_bytes() const { return write_back_->size_bytes(); }
 
 Status KvTablet::FlushAll() {
+  DCHECK(!flushing());  // A move that ends later would drop these layers again.
   write_back_->Freeze();
   const auto& frozen = write_back_->frozen();
   const Applied upto = write_back_->upto();
@@ -370,11 +371,7 @@ Status KvTablet::FlushAll() {
   RETURN_NOT_OK(flusher_->FlushNow(Flusher::Layers(frozen.begin(), frozen.end()), upto));
   applied_ = upto;
   replay_bytes_ = 0;
-  // A move that ended on the pool meanwhile must not drop these layers again; who waits for it is
-  // told here.
-  const bool moving = flusher_->ForgetResult();
   write_back_->DropFrozen(frozen.size());
-  if (moving && options_.after_flush) options_.after_flush(Status::OK());
   return Status::OK();
 }
 

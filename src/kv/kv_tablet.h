@@ -184,7 +184,7 @@ class KvTablet {
   /// Changelog that the store lacks: what would have to be replayed after a kill now.
   uint64_t replay_bytes() const { return replay_bytes_; }
   /// Move everything committed to the store and close it: the next Open has nothing to replay.
-  /// Blocks.
+  /// Blocks. Nothing may be flushing().
   Status Close();
 
  private:

@@ -407,23 +407,6 @@ TEST_F(KvTabletTest, PutsDuringAFlushStayOnTop) {
   EXPECT_EQ(*bucket.tablet().RowCount(), 1);
 }
 
-// Who waits for a move learns of its end, also when the tablet itself has moved the rest meanwhile.
-TEST_F(KvTabletTest, AMoveThatIsOvertakenIsTold) {
-  bucket_.emplace(stores_, "kv-0", TestTable(), &pool_);
-  std::vector<Status> told;
-  bucket_->after_flush = [&](const Status& status) { told.push_back(status); };
-  ASSERT_OK(bucket_->Reopen());
-  ASSERT_OK(bucket_->Put({Up({1, "a", {}, {}})}));
-  bucket_->tablet().StartFlush();
-  ASSERT_OK(bucket_->Put({Up({2, "b", {}, {}})}));
-  pool_.RunAll();  // Written, not yet told.
-  ASSERT_OK(bucket_->tablet().Close());
-  EXPECT_FALSE(bucket_->tablet().flushing());
-  EXPECT_EQ(told, std::vector<Status>{Status::OK()});
-  bucket_->loop().RunPosted();
-  EXPECT_EQ(told.size(), 1u);
-}
-
 TEST_F(KvTabletTest, FullWriteBackTableRefusesUntilItHasMoved) {
   TestBucket& bucket = Open({}, /*bytes_max=*/8 << 10);
   Status refused;

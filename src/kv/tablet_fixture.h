@@ -168,7 +168,6 @@ class TestBucket {
     options.flush_pool = pool_;
     options.write_back_bytes_max = bytes_max_;
     options.before_flush = before_flush;
-    options.after_flush = after_flush;
     ASSIGN_OR_RAISE(tablet_, KvTablet::Open(std::move(options)));
     replayed_from = tablet_->applied_offset();
     return Replay();
@@ -331,7 +330,6 @@ class TestBucket {
   std::string log() const { return std::accumulate(log_.begin(), log_.end(), std::string()); }
   int64_t replayed_from = 0;
   std::function<Status(int64_t)> before_flush;
-  std::function<void(const Status&)> after_flush;
 
  private:
   KeyStores& stores_;
