@@ -76,8 +76,10 @@ io::Task<Status> Ddl::DropDatabase(std::string name, bool ignore_if_not_exists, 
   CO_ASSIGN_OR_RETURN(const int64_t intent, options_.catalog->DropDatabase(name, cascade, left));
   CRASH_POINT("ddl.drop-database.after-commit");
   LogInfo("dropped database={} tables={}", name, (*database)->tables.size());
-  for (const auto& [table_name, table] : (*database)->tables)
+  for (const auto& [table_name, table] : (*database)->tables) {
+    dropped_.erase(table->info.table_id);
     options_.table_changed(table->info.table_id);
+  }
   if (intent != 0) co_await DeleteLeft(intent);
   co_return Status::OK();
 }

@@ -33,8 +33,7 @@ void TieringQueue::Add(int64_t table_id, types::TablePath path, Time freshness, 
   CHECK(added);
   at->second.path = std::move(path);
   at->second.freshness = freshness;
-  const auto before = last_epochs_.find(table_id);
-  if (before != last_epochs_.end()) at->second.tiering_epoch = before->second;
+  at->second.tiering_epoch = removed_epoch_;
   // Nobody knows how old its untiered rows are: the lake may be behind by any time.
   Schedule(&at->second, now - freshness, now);
 }
@@ -42,7 +41,7 @@ void TieringQueue::Add(int64_t table_id, types::TablePath path, Time freshness, 
 void TieringQueue::Remove(int64_t table_id) {
   const auto found = tables_.find(table_id);
   if (found == tables_.end()) return;
-  if (found->second.tiering_epoch > 0) last_epochs_[table_id] = found->second.tiering_epoch;
+  removed_epoch_ = std::max(removed_epoch_, found->second.tiering_epoch);
   tables_.erase(found);
   std::erase(pending_, table_id);
 }

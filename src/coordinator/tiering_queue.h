@@ -95,8 +95,8 @@ class TieringQueue {
 
   std::map<int64_t, Table> tables_;
   std::deque<int64_t> pending_;  // In order of entry; each is Pending.
-  // Of removed tables, which may come back: an epoch is never given twice.
-  std::map<int64_t, int64_t> last_epochs_;
+  // The largest of a removed table. A table may come back, and none is given an epoch twice.
+  int64_t removed_epoch_ = 0;
 };
 
 }  // namespace sluice::coordinator

@@ -47,7 +47,9 @@ int64_t Overview::MonotonicMs() const {
 }
 
 double Overview::RowsPerSecond(const TableStatus& table, int64_t now_ms) {
-  auto& samples = samples_[table.database + "." + table.table];
+  Samples& entry = samples_[table.database + "." + table.table];
+  entry.revision = revision_;
+  auto& samples = entry.samples;
   // A table made anew under the same name starts from zero.
   if (!samples.empty() && samples.back().log_end_offset > table.log_end_offset) samples.clear();
   samples.push_back({now_ms, table.log_end_offset});
@@ -71,6 +73,7 @@ Result<std::string> Overview::Json() {
   for (const TableStatus& table : tables) {
     document["tables"].push_back(ToJson(table, RowsPerSecond(table, now_ms)));
   }
+  std::erase_if(samples_, [this](const auto& entry) { return entry.second.revision != revision_; });
   answered_ms_ = now_ms;
   answer_ = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return answer_;

@@ -81,6 +81,10 @@ class Overview {
     int64_t time_ms;
     int64_t log_end_offset;
   };
+  struct Samples {
+    int64_t revision = 0;  // Of the last answer that had the table.
+    std::deque<Sample> samples;
+  };
   // What is measured here goes on when the wall clock is set back.
   int64_t MonotonicMs() const;
   double RowsPerSecond(const TableStatus& table, int64_t now_ms);
@@ -90,7 +94,7 @@ class Overview {
   const std::string version_;
   const int64_t started_ms_;
   std::mutex mutex_;
-  std::map<std::string, std::deque<Sample>> samples_;
+  std::map<std::string, Samples> samples_;  // Of the tables of the last answer.
   int64_t revision_ = 0;
   std::optional<int64_t> answered_ms_;
   std::string answer_;

@@ -82,6 +82,21 @@ TEST(OverviewTest, ATableMadeAnewDoesNotCountBackwards) {
   EXPECT_DOUBLE_EQ(nlohmann::json::parse(answer)["tables"][0]["rows_per_second"], 0);
 }
 
+TEST(OverviewTest, NothingIsKeptOfATableThatIsGone) {
+  FixedClock clock;
+  FixedSource source;
+  Overview overview(source, clock, "0.1.0");
+  ASSERT_OK(overview.Json());
+  clock.now_ms += 1000;
+  const auto tables = std::exchange(source.tables, {});
+  ASSERT_OK(overview.Json());
+  clock.now_ms += 1000;
+  source.tables = tables;
+  source.tables[0].log_end_offset += 300;
+  ASSERT_OK_AND_ASSIGN(const std::string answer, overview.Json());
+  EXPECT_DOUBLE_EQ(nlohmann::json::parse(answer)["tables"][0]["rows_per_second"], 0);
+}
+
 TEST(OverviewTest, ShowsTheGapsOfATable) {
   FixedClock clock;
   FixedSource source;
