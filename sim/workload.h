@@ -25,9 +25,11 @@ struct Machine {
   io::SimClock& clock;
   io::SimFileSystem files;
 
-  /// A step outside the file system that counts like a file operation: the machine may stop right before it.
-  /// Something durable that the step changes must change at once.
-  Status Operation(const std::string& name) { return files.MakeFolders("/operations/" + name + std::to_string(count_++)); }
+  /// A step outside the file system that counts like a file operation: the machine may stop right
+  /// before it. Something durable that the step changes must change at once.
+  Status Operation(const std::string& name) {
+    return files.MakeFolders("/operations/" + name + std::to_string(count_++));
+  }
 
   /// True once in `n` times.
   bool OneIn(uint64_t n) { return random.Below(n) == 0; }
@@ -48,11 +50,12 @@ struct Machine {
   uint64_t fault_at_ = UINT64_MAX;
 };
 
-/// Something that runs on a machine which stops at any file operation, and the invariant that it keeps.
+/// Something that runs on a machine which stops at any file operation, and the invariant that it
+/// keeps.
 ///
-/// The driver calls Open, Check, Step, Step, … until an operation fails, then Drop and a restart, and begins anew.
-/// Open itself may be stopped too. Every failure that is not the machine's is returned as an error that says what
-/// was expected.
+/// The driver calls Open, Check, Step, Step, … until an operation fails, then Drop and a restart,
+/// and begins anew. Open itself may be stopped too. Every failure that is not the machine's is
+/// returned as an error that says what was expected.
 class Workload {
  public:
   virtual ~Workload() = default;
@@ -64,7 +67,8 @@ class Workload {
   virtual int steps_max() const { return 120; }
   /// Let go of everything that is open, as the end of the process does.
   virtual void Drop() = 0;
-  /// Compare what is there with what was acknowledged before `stop`, then take what is there as the new truth.
+  /// Compare what is there with what was acknowledged before `stop`, then take what is there as the
+  /// new truth.
   virtual Status Check(Machine& machine, Stop stop) = 0;
 };
 
@@ -82,7 +86,8 @@ Status Broken(Args&&... args) {
 }
 inline bool IsBroken(const Status& status) { return status.IsUnknownError(); }
 
-/// Count that a rare branch was hit; the summary lists them, and the full run fails when one never was.
+/// Count that a rare branch was hit; the summary lists them, and the full run fails when one never
+/// was.
 void Probe(const std::string& name);
 /// Let the full run fail when `name` is never hit.
 void ExpectProbe(const std::string& name);
