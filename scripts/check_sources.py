@@ -22,7 +22,7 @@ MODULES = {
     "client": ["types", "wire", "io"],
     "lake": ["types", "io"],
     "tablet": ["log", "kv", "wire", "shard"],
-    "coordinator": ["meta", "lake", "wire"],
+    "coordinator": ["meta", "lake", "wire", "shard"],
     "tiering": ["client", "lake"],
     "sql": ["client", "lake"],
     "gateway": ["sql"],

@@ -70,7 +70,7 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
       tell_delay(kTellFirst) {}
 
 io::Task<Status> CoordinatorCore::Start() {
-  CHECK(!in_office);
+  CHECK(!in_office && !calls.closed());
   CO_ASSIGN_OR_RETURN(const int32_t epoch, options.catalog->RaiseCoordinatorEpoch());
   CO_RETURN_NOT_OK(kv_snapshots->Start());
   Status told = co_await ddl.TellEverything();
@@ -97,10 +97,7 @@ io::Task<void> CoordinatorCore::Stop() {
   tell_timer.reset();
   if (sweep_timer.has_value()) options.loop->Cancel(*sweep_timer);
   sweep_timer.reset();
-  if (running == 0) co_return;
-  drained.emplace(*options.loop);
-  const io::Completion<bool> done = *drained;
-  co_await done;
+  co_await calls.CloseAndWait(*options.loop);
 }
 
 void CoordinatorCore::SweepProducers() {
@@ -123,7 +120,8 @@ void CoordinatorCore::TellAgain() {
 }
 
 io::Task<void> CoordinatorCore::TellNow(std::shared_ptr<CoordinatorCore> self) {
-  const Running running(self.get());
+  const auto pass = self->calls.Enter();
+  if (!pass.has_value()) co_return;
   Status told = co_await self->ddl.TellEverything();
   if (told.ok()) {
     self->tell_delay = kTellFirst;
@@ -142,7 +140,7 @@ io::Task<Result<io::Payload>> CoordinatorCore::Serve(io::Call call) {
                     "the coordinator has no such call api_key=", call.api_key);
   }
   if (AddsMetadata(call.api_key)) CO_RETURN_NOT_OK(CheckWrite());
-  const Running counted(this);
+  const auto pass = calls.Enter();
   co_return co_await handler(*this, std::move(call.body));
 }
 

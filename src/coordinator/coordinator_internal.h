@@ -11,6 +11,7 @@
 #include "coordinator/producer_offsets_internal.h"
 #include "coordinator/tablet_link.h"
 #include "coordinator/tiering_desk_internal.h"
+#include "shard/gate.h"
 #include "wire/api.h"
 
 namespace sluice::coordinator {
@@ -41,22 +42,8 @@ struct CoordinatorCore : std::enable_shared_from_this<CoordinatorCore> {
   std::shared_ptr<TieringDesk> desk;
   std::shared_ptr<PartitionKeeper> keeper;
 
-  /// Counts the calls under way, so that Stop can wait for them.
-  class Running {
-   public:
-    explicit Running(CoordinatorCore* core) : core_(core) { ++core_->running; }
-    ~Running() {
-      if (--core_->running == 0 && core_->drained.has_value()) core_->drained->Set(true);
-    }
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-
-   private:
-    CoordinatorCore* core_;
-  };
   bool in_office = false;
-  int running = 0;
-  std::optional<io::Completion<bool>> drained;
+  shard::Gate calls;  ///< Those under way hold it, so that Stop can wait for them.
 
   std::optional<io::Loop::TimerId> sweep_timer;
   std::optional<io::Loop::TimerId> tell_timer;

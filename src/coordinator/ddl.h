@@ -9,12 +9,12 @@
 #include "coordinator/partition_rules.h"
 #include "coordinator/settings.h"
 #include "coordinator/tablet_link.h"
-#include "coordinator/turnstile.h"
 #include "io/file.h"
 #include "io/pool.h"
 #include "io/random.h"
 #include "lake/lake_catalog.h"
 #include "meta/catalog.h"
+#include "shard/turnstile.h"
 
 namespace sluice::coordinator {
 
@@ -53,6 +53,9 @@ class Ddl {
     std::string key;
     std::optional<std::string> value;
     int32_t op = 0;  ///< PbAlterConfig.op_type: 0 set, 1 delete, 2 append, 3 subtract.
+    /// Errors: kInvalidConfig for what is neither set nor delete: lists exist only in cluster
+    /// settings.
+    Status Apply(std::map<std::string, std::string>* properties) const;
   };
   io::Task<Status> AlterDatabase(std::string name, std::vector<ConfigChange> changes,
                                  std::optional<std::string> comment, bool ignore_if_not_exists);
@@ -134,7 +137,7 @@ class Ddl {
   void LogUntold(const Status& status, const types::TablePath& path);
 
   Options options_;
-  Turnstile turnstile_;
+  shard::Turnstile turnstile_;
   struct DroppedInRound {
     int64_t round = 0;
     std::set<std::string> partitions;

@@ -14,18 +14,8 @@ constexpr std::string_view kLakePrefix = "table.datalake.";
 
 // What one SET or RESET does to a table's properties.
 Status ApplyConfig(const Ddl::ConfigChange& change, types::TableDescriptor* descriptor) {
-  constexpr int32_t kSet = 0;
-  constexpr int32_t kDelete = 1;
-  const bool set = change.op == kSet && change.value.has_value();
-  if (!set && change.op != kDelete) {
-    return Error(ErrorCode::kInvalidConfig,
-                 "only set and delete change a table option=", change.key, " op=", change.op);
-  }
-  if (!change.key.starts_with("table.")) {
-    auto& custom = descriptor->custom_properties;
-    set ? void(custom[change.key] = *change.value) : void(custom.erase(change.key));
-    return Status::OK();
-  }
+  if (!change.key.starts_with("table.")) return change.Apply(&descriptor->custom_properties);
+  RETURN_NOT_OK(change.Apply(&descriptor->properties));
   const TableOption* option = FindTableOption(change.key);
   if (option == nullptr) {
     return Error(ErrorCode::kInvalidAlterTable, "table option is not known option=", change.key);
@@ -38,8 +28,6 @@ Status ApplyConfig(const Ddl::ConfigChange& change, types::TableDescriptor* desc
     return Error(ErrorCode::kInvalidAlterTable,
                  "table option needs a primary key option=", change.key);
   }
-  auto& properties = descriptor->properties;
-  set ? void(properties[change.key] = *change.value) : void(properties.erase(change.key));
   return Status::OK();
 }
 
@@ -129,7 +117,7 @@ io::Task<Result<bool>> Ddl::LakeKnows(meta::TablePtr table, types::TableDescript
 
 io::Task<Status> Ddl::AlterTable(types::TablePath path, TableChange change,
                                  bool ignore_if_not_exists) {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   Status settled = co_await Settle(path);
   CO_RETURN_NOT_OK(settled);
   const auto found = state()->Table(path);

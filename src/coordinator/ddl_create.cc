@@ -35,7 +35,7 @@ io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool 
     co_return Error(ErrorCode::kInvalidTable, "invalid table name, ", problem, " table=", path);
   }
   CO_ASSIGN_OR_RETURN(types::TableDescriptor descriptor, CompleteDescriptor(json));
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   CO_RETURN_NOT_OK(Assign(descriptor));
   CO_RETURN_NOT_OK(state()->Database(path.database));
   Status settled = co_await Settle(path);

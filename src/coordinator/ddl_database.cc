@@ -5,25 +5,19 @@
 
 namespace sluice::coordinator {
 
-namespace {
-
-// Set and delete; lists exist only in cluster settings.
-Status ApplyConfig(const Ddl::ConfigChange& change,
-                   std::map<std::string, std::string>* properties) {
+Status Ddl::ConfigChange::Apply(std::map<std::string, std::string>* properties) const {
   constexpr int32_t kSet = 0;
   constexpr int32_t kDelete = 1;
-  if (change.op == kSet && change.value.has_value()) {
-    (*properties)[change.key] = *change.value;
-  } else if (change.op == kDelete) {
-    properties->erase(change.key);
+  if (op == kSet && value.has_value()) {
+    (*properties)[key] = *value;
+  } else if (op == kDelete) {
+    properties->erase(key);
   } else {
-    return Error(ErrorCode::kInvalidConfig,
-                 "only set and delete change a property key=", change.key, " op=", change.op);
+    return Error(ErrorCode::kInvalidConfig, "only set and delete change a property key=", key,
+                 " op=", op);
   }
   return Status::OK();
 }
-
-}  // namespace
 
 io::Task<Status> Ddl::CreateDatabase(std::string name, std::optional<std::string> json,
                                      bool ignore_if_exists) {
@@ -40,7 +34,7 @@ io::Task<Status> Ddl::CreateDatabase(std::string name, std::optional<std::string
     }
     descriptor = *std::move(parsed);
   }
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   const bool exists = state()->FindDatabase(name) != nullptr;
   if (exists && ignore_if_exists) co_return Status::OK();
   CO_RETURN_NOT_OK(options_.catalog->CreateDatabase(name, descriptor));
@@ -50,18 +44,18 @@ io::Task<Status> Ddl::CreateDatabase(std::string name, std::optional<std::string
 
 io::Task<Status> Ddl::AlterDatabase(std::string name, std::vector<ConfigChange> changes,
                                     std::optional<std::string> comment, bool ignore_if_not_exists) {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   const auto database = state()->Database(name);
   if (!database.ok()) co_return ignore_if_not_exists ? Status::OK() : database.status();
   types::DatabaseDescriptor descriptor = (*database)->descriptor;
   for (const ConfigChange& change : changes)
-    CO_RETURN_NOT_OK(ApplyConfig(change, &descriptor.custom_properties));
+    CO_RETURN_NOT_OK(change.Apply(&descriptor.custom_properties));
   if (comment.has_value()) descriptor.comment = *comment;
   co_return options_.catalog->AlterDatabase(name, descriptor);
 }
 
 io::Task<Status> Ddl::DropDatabase(std::string name, bool ignore_if_not_exists, bool cascade) {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   const auto database = state()->Database(name);
   if (!database.ok()) co_return ignore_if_not_exists ? Status::OK() : database.status();
   if (name == meta::kDefaultDatabase) {

@@ -32,7 +32,7 @@ meta::DdlIntent Ddl::DeletionOf(const types::TablePath& path, const DeleteIntent
 }
 
 io::Task<Status> Ddl::DropTable(types::TablePath path, bool ignore_if_not_exists) {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   Status settled = co_await Settle(path);
   CO_RETURN_NOT_OK(settled);
   const auto table = state()->Table(path);
@@ -51,7 +51,7 @@ io::Task<Status> Ddl::DropTable(types::TablePath path, bool ignore_if_not_exists
 
 io::Task<Status> Ddl::DropPartition(types::TablePath path, PartitionSpec spec,
                                     bool ignore_if_not_exists) {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(path));
   CO_ASSIGN_OR_RETURN(std::vector<std::string> values,
                       PartitionValues(table->info, spec, /*creating=*/false));

@@ -63,7 +63,7 @@ io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec,
 // False: a round may still bring rows of a dropped partition of this name into the lake.
 io::Task<Result<bool>> Ddl::TryCreatePartition(types::TablePath path, PartitionSpec spec,
                                                bool ignore_if_exists) {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(path));
   CO_ASSIGN_OR_RETURN(std::vector<std::string> values,
                       PartitionValues(table->info, spec, /*creating=*/true));

@@ -18,7 +18,7 @@ io::Task<Status> Ddl::Settle(types::TablePath path) {
 }
 
 io::Task<Status> Ddl::Recover() {
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   const meta::CatalogStatePtr before = state();
   Status first;
   for (const meta::DdlIntent& intent : before->intents) {
@@ -34,7 +34,7 @@ io::Task<Status> Ddl::Recover() {
 
 io::Task<Status> Ddl::TellEverything() {
   Status recovered = co_await Recover();
-  const Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
+  const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   Status told = co_await options_.link->TellAll();
   co_return recovered.ok() ? told : recovered;
 }

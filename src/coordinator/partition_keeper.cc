@@ -30,7 +30,6 @@ PartitionSpec SpecOfValues(const meta::TableState& table, const std::vector<std:
 
 void PartitionKeeper::Start() {
   stopped_ = false;
-  running_ = true;
   io::Spawn(KeepAll(shared_from_this()));
 }
 
@@ -38,23 +37,19 @@ io::Task<void> PartitionKeeper::Stop() {
   stopped_ = true;
   if (timer_.has_value()) options_.loop->Cancel(*timer_);
   timer_.reset();
-  if (!running_) co_return;
-  drained_.emplace(*options_.loop);
-  const io::Completion<bool> done = *drained_;
-  co_await done;
+  co_await looks_.CloseAndWait(*options_.loop);
 }
 
 void PartitionKeeper::Arm() {
   const std::chrono::milliseconds interval(options_.settings->auto_partition_interval_ms);
   timer_ = options_.loop->After(interval, [self = shared_from_this()] {
     self->timer_.reset();
-    if (self->stopped_) return;
-    self->running_ = true;
-    io::Spawn(KeepAll(self));
+    if (!self->stopped_) io::Spawn(KeepAll(self));
   });
 }
 
 io::Task<void> PartitionKeeper::KeepAll(std::shared_ptr<PartitionKeeper> self) {
+  const auto pass = self->looks_.Enter();
   std::vector<types::TablePath> paths;
   const meta::CatalogStatePtr state = self->options_.catalog->state();
   for (const auto& [table_id, table] : state->tables_by_id) {
@@ -64,8 +59,6 @@ io::Task<void> PartitionKeeper::KeepAll(std::shared_ptr<PartitionKeeper> self) {
     if (self->stopped_) break;
     co_await Keep(self, path);
   }
-  self->running_ = false;
-  if (self->drained_.has_value()) self->drained_->Set(true);
   if (!self->stopped_) self->Arm();
 }
 

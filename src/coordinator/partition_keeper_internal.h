@@ -10,6 +10,7 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "meta/catalog.h"
+#include "shard/gate.h"
 
 namespace sluice::coordinator {
 
@@ -31,7 +32,7 @@ class PartitionKeeper : public std::enable_shared_from_this<PartitionKeeper> {
   };
   explicit PartitionKeeper(Options options) : options_(std::move(options)) {}
 
-  /// Look at all tables now and then once per interval.
+  /// Look at all tables now and then once per interval. Once.
   void Start();
   /// Take no more time, and wait for the look under way.
   io::Task<void> Stop();
@@ -49,8 +50,7 @@ class PartitionKeeper : public std::enable_shared_from_this<PartitionKeeper> {
   Options options_;
   std::optional<io::Loop::TimerId> timer_;
   bool stopped_ = true;
-  bool running_ = false;  // KeepAll.
-  std::optional<io::Completion<bool>> drained_;
+  shard::Gate looks_;  // KeepAll holds it.
 };
 
 }  // namespace sluice::coordinator

@@ -29,10 +29,7 @@ io::Task<void> TieringDesk::Stop() {
   stopped_ = true;
   if (armed_) options_.loop->Cancel(timer_);
   armed_ = false;
-  if (probing_ == 0) co_return;
-  drained_.emplace(*options_.loop);
-  const io::Completion<bool> done = *drained_;
-  co_await done;
+  co_await probes_.CloseAndWait(*options_.loop);
 }
 
 void TieringDesk::TableChanged(int64_t table_id) {
@@ -70,9 +67,8 @@ void TieringDesk::Tick() {
 io::Task<void> TieringDesk::Probe(std::shared_ptr<TieringDesk> self, int64_t table_id) {
   const meta::TablePtr table = self->options_.catalog->state()->FindTable(table_id);
   if (table == nullptr) co_return;
-  ++self->probing_;
+  const auto pass = self->probes_.Enter();
   auto rows = co_await self->options_.link->HasUntieredRows(table);
-  if (--self->probing_ == 0 && self->drained_.has_value()) self->drained_->Set(true);
   if (self->stopped_) co_return;
   std::optional<bool> answer;
   if (rows.ok()) {

@@ -7,6 +7,7 @@
 #include "io/clock.h"
 #include "io/loop.h"
 #include "meta/catalog.h"
+#include "shard/gate.h"
 #include "wire/proto/lake.pb.h"
 
 namespace sluice::coordinator {
@@ -26,7 +27,7 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
   };
   explicit TieringDesk(Options options) : options_(options) {}
 
-  /// Take up the lake tables that exist.
+  /// Take up the lake tables that exist. Once.
   void Start();
   /// Take no more time, and wait for the probes under way.
   io::Task<void> Stop();
@@ -51,8 +52,7 @@ class TieringDesk : public std::enable_shared_from_this<TieringDesk> {
   io::Loop::TimerId timer_ = 0;
   bool armed_ = false;
   bool stopped_ = true;
-  int probing_ = 0;
-  std::optional<io::Completion<bool>> drained_;
+  shard::Gate probes_;  // Those under way hold it.
 };
 
 }  // namespace sluice::coordinator

@@ -7,41 +7,6 @@
 
 namespace sluice::tablet {
 
-/// co_await Turn(turns, loop) gives the turn; letting it go passes it on.
-class BucketShard::Turn {
- public:
-  class Held {
-   public:
-    Held(Turns* turns, io::Loop* loop) : turns_(turns), loop_(loop) {}
-    Held(Held&& other) noexcept
-        : turns_(std::exchange(other.turns_, nullptr)), loop_(other.loop_) {}
-    Held& operator=(Held&&) = delete;
-    ~Held() {
-      if (turns_ == nullptr) return;
-      if (turns_->waiting.empty()) {
-        turns_->taken = false;
-        return;
-      }
-      const std::coroutine_handle<> next = turns_->waiting.front();
-      turns_->waiting.pop_front();
-      loop_->Post([next] { next.resume(); });
-    }
-
-   private:
-    Turns* turns_;
-    io::Loop* loop_;
-  };
-
-  Turn(Turns* turns, io::Loop* loop) : turns_(turns), loop_(loop) {}
-  bool await_ready() const { return !std::exchange(turns_->taken, true); }
-  void await_suspend(std::coroutine_handle<> caller) const { turns_->waiting.push_back(caller); }
-  Held await_resume() const { return Held(turns_, loop_); }
-
- private:
-  Turns* turns_;
-  io::Loop* loop_;
-};
-
 namespace {
 
 Scanners::Limits LimitsOf(const TabletOptions& server) {
@@ -86,7 +51,7 @@ std::vector<std::shared_ptr<Replica>> BucketShard::Replicas() const {
 }
 
 io::Task<Status> BucketShard::Take(News news) {
-  const auto turn = co_await Turn(LaneOf(news.id), loop_);
+  const auto turn = co_await LaneOf(news.id).Enter(*loop_);
   co_return co_await TakeInTurn(std::move(news));
 }
 
@@ -129,7 +94,7 @@ io::Task<Result<std::shared_ptr<Replica>>> BucketShard::OpenReplica(News news) {
 }
 
 io::Task<Status> BucketShard::StopReplica(Stop stop) {
-  const auto turn = co_await Turn(LaneOf(stop.id), loop_);
+  const auto turn = co_await LaneOf(stop.id).Enter(*loop_);
   const auto found = replicas_.find(stop.id);
   if (found == replicas_.end()) {
     // Not open: a drop that a crash cut in two is told again after the restart.
@@ -191,12 +156,12 @@ io::Task<Status> BucketShard::RemoveLeftovers(types::BucketId id) {
   co_return co_await RemoveFiles(*folders);
 }
 
-BucketShard::Turns* BucketShard::LaneOf(const types::BucketId& id) {
-  return &lanes_[std::hash<types::BucketId>()(id) % kLanes];
+shard::Turnstile& BucketShard::LaneOf(const types::BucketId& id) {
+  return lanes_[std::hash<types::BucketId>()(id) % kLanes];
 }
 
 bool BucketShard::LanesAreFree() const {
-  return std::ranges::none_of(lanes_, [](const Turns& lane) { return lane.taken; });
+  return std::ranges::none_of(lanes_, &shard::Turnstile::busy);
 }
 
 size_t BucketShard::UnsavedLogs() const {

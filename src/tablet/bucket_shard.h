@@ -1,6 +1,5 @@
 #pragma once
 #include <array>
-#include <coroutine>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "io/task.h"
 #include "log/file_cache.h"
+#include "shard/turnstile.h"
 #include "tablet/gather.h"
 #include "tablet/key_snapshots.h"
 #include "tablet/replica.h"
@@ -72,12 +72,7 @@ class BucketShard {
   // Opens and stops of a bucket run one after another, in the lane that its id says; so a few of
   // them wait for the device at a time, and no more.
   static constexpr size_t kLanes = 4;
-  class Turn;
-  struct Turns {
-    bool taken = false;
-    std::deque<std::coroutine_handle<>> waiting;
-  };
-  Turns* LaneOf(const types::BucketId& id);
+  shard::Turnstile& LaneOf(const types::BucketId& id);
   bool LanesAreFree() const;
 
   io::Task<Status> TakeInTurn(News news);
@@ -102,7 +97,7 @@ class BucketShard {
   std::set<types::BucketId> in_order_;  // The same ones, those of a table side by side.
   Saver saver_;
   KeySnapshots snapshots_;
-  std::array<Turns, kLanes> lanes_;
+  std::array<shard::Turnstile, kLanes> lanes_;
 };
 
 }  // namespace sluice::tablet

@@ -4,7 +4,7 @@
 
 #include "io/task.h"
 
-namespace sluice::coordinator {
+namespace sluice::shard {
 
 /// Lets one coroutine at a time through, in order of arrival.
 ///
@@ -34,6 +34,8 @@ class Turnstile {
     busy_ = true;
     co_return Turn(this);
   }
+  /// Whether somebody is inside, or about to be.
+  bool busy() const { return busy_; }
 
  private:
   void Leave() {
@@ -50,4 +52,4 @@ class Turnstile {
   std::deque<io::Completion<bool>> waiting_;
 };
 
-}  // namespace sluice::coordinator
+}  // namespace sluice::shard
