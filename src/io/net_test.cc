@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "io/sim/sim_network.h"
 #include "io/sim/sim_world.h"
+#include "io/tls_network.h"
 
 namespace sluice::io {
 namespace {
@@ -45,6 +46,41 @@ class SimulatedWorld : public World {
   Loop& client_loop_ = world_.NewLoop();
 };
 
+// Another world's network, encrypted.
+class TlsWorld : public World, private Network {
+ public:
+  explicit TlsWorld(std::unique_ptr<World> inner) : inner_(std::move(inner)) {}
+  Network& network() override { return *this; }
+  Loop& server(size_t index) override { return inner_->server(index); }
+  Loop& client() override { return inner_->client(); }
+
+ private:
+  Result<std::unique_ptr<Listener>> Listen(const std::string& host, uint16_t port,
+                                           std::vector<Loop*> loops, Accept accept) override {
+    return server_.Listen(host, port, std::move(loops), std::move(accept));
+  }
+  Task<Result<std::unique_ptr<Connection>>> Connect(Loop& loop, std::string host,
+                                                    uint16_t port) override {
+    return client_.Connect(loop, std::move(host), port);
+  }
+
+  const std::string folder_ = "io/testdata/tls/";
+  std::unique_ptr<World> inner_;
+  TlsNetwork server_{inner_->network(),
+                     Tls::Open(Tls::End::kServer, LocalFileSystem(),
+                               {folder_ + "server.pem", folder_ + "server_key.pem", ""})
+                         .ValueOrDie()};
+  TlsNetwork client_{
+      inner_->network(),
+      Tls::Open(Tls::End::kClient, LocalFileSystem(), {"", "", folder_ + "ca.pem"}).ValueOrDie()};
+};
+
+std::unique_ptr<World> MakeTlsWorld() {
+  return std::make_unique<TlsWorld>(std::make_unique<SystemWorld>());
+}
+std::unique_ptr<World> MakeSimulatedTlsWorld() {
+  return std::make_unique<TlsWorld>(std::make_unique<SimulatedWorld>());
+}
 std::unique_ptr<World> MakeSimulatedWorld() { return std::make_unique<SimulatedWorld>(); }
 std::unique_ptr<World> MakeSystemWorld() { return std::make_unique<SystemWorld>(); }
 
@@ -284,6 +320,8 @@ TEST_P(NetTest, ConnectionsAreDealtOutToTheLoopsInTurn) {
 
 INSTANTIATE_TEST_SUITE_P(System, NetTest, testing::Values(&MakeSystemWorld));
 INSTANTIATE_TEST_SUITE_P(Sim, NetTest, testing::Values(&MakeSimulatedWorld));
+INSTANTIATE_TEST_SUITE_P(Tls, NetTest, testing::Values(&MakeTlsWorld));
+INSTANTIATE_TEST_SUITE_P(SimTls, NetTest, testing::Values(&MakeSimulatedTlsWorld));
 
 }  // namespace
 }  // namespace sluice::io
