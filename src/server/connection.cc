@@ -1,6 +1,7 @@
 #include "server/connection.h"
 
 #include "base/bytes.h"
+#include "base/log.h"
 #include "wire/api.h"
 #include "wire/frame.h"
 #include "wire/proto/handshake.pb.h"
@@ -27,7 +28,8 @@ ServedConnection::ServedConnection(std::shared_ptr<const ConnectionSettings> set
       loop_(loop),
       connection_(std::move(connection)),
       reader_(*connection_),
-      pass_(std::move(pass)) {
+      pass_(std::move(pass)),
+      login_(settings_->users) {
   auto principal = std::make_shared<io::Principal>();
   principal->listener = settings_->listener;
   principal->internal = settings_->internal;
@@ -40,6 +42,7 @@ io::Task<void> ServedConnection::Serve(std::shared_ptr<ServedConnection> self) {
   self->counters_->accepted.fetch_add(1, std::memory_order_relaxed);
   self->last_traffic_ = self->loop_.clock().Monotonic();
   self->ArmIdleTimer(self->settings_->idle_max);
+  if (!self->login_.done()) self->ArmLoginTimer();
   bool goes_on = true;
   while (goes_on) goes_on = co_await self->ReadFrame();
   if (self->running_ > 0 || self->writing_) {
@@ -49,6 +52,7 @@ io::Task<void> ServedConnection::Serve(std::shared_ptr<ServedConnection> self) {
   }
   self->Close();
   self->loop_.Cancel(self->idle_timer_);
+  self->loop_.Cancel(self->login_timer_);
   self->counters_->open.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -75,11 +79,10 @@ io::Task<bool> ServedConnection::ReadFrame() {
   CHECK(parsed.ok());  // It has its size.
   const wire::RequestHeader header = *parsed;
   reader_.Skip(kHeadBytes);
-  if (static_cast<uint64_t>(size_bytes) > settings_->request_bytes_max) {
-    const Status error =
-        Error(ErrorCode::kRecordTooLarge, "request is too large size_bytes=", size_bytes,
-              " max=", settings_->request_bytes_max);
-    co_await Refuse(header.request_id, error);
+  const Status fits = CheckFrame(header, static_cast<uint64_t>(size_bytes));
+  if (!fits.ok()) {
+    counters_->refused_frames.fetch_add(1, std::memory_order_relaxed);
+    co_await Refuse(header.request_id, fits);
     co_return false;
   }
   ByteBudget::Grant grant =
@@ -92,10 +95,60 @@ io::Task<bool> ServedConnection::ReadFrame() {
   last_traffic_ = loop_.clock().Monotonic();
   counters_->requests.fetch_add(1, std::memory_order_relaxed);
   counters_->received_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
+  if (!login_.Allows(call.api_key)) {
+    const Status error =
+        Error(ErrorCode::kAuthenticate, "log in first listener=", settings_->listener);
+    Send(io::Payload(wire::EncodeErrorResponse(header.request_id, error)));
+    co_return true;
+  }
+  if (login_.takes_part() && call.api_key == static_cast<int16_t>(wire::ApiKey::kAuthenticate)) {
+    const bool goes_on = co_await LogIn(header, std::move(call.body));
+    co_return goes_on;
+  }
   LearnClient(call);
   ++running_;
   io::Spawn(Answer(shared_from_this(), header.request_id, std::move(call), std::move(grant)));
   co_return true;
+}
+
+// Errors: the frame is too large, for a caller who has not logged in sooner than for others.
+Status ServedConnection::CheckFrame(const wire::RequestHeader& header, uint64_t size_bytes) const {
+  const uint64_t max_bytes = login_.done()
+                                 ? settings_->request_bytes_max
+                                 : std::min(settings_->request_bytes_max, Login::kRequestBytesMax);
+  if (size_bytes <= max_bytes) return Status::OK();
+  if (!login_.Allows(header.api_key)) {
+    return Error(ErrorCode::kAuthenticate, "log in first listener=", settings_->listener);
+  }
+  return Error(ErrorCode::kRecordTooLarge, "request is too large size_bytes=", size_bytes,
+               " max=", max_bytes);
+}
+
+// Answers an AUTHENTICATE before the next frame is read, so that what follows it is judged by its
+// outcome; false when the connection is at its end.
+io::Task<bool> ServedConnection::LogIn(wire::RequestHeader header, std::string body) {
+  const bool was_in = login_.done();
+  Result<io::Payload> answer = login_.Answer(header, body);
+  if (!answer.ok()) {
+    if (was_in) {
+      Send(io::Payload(wire::EncodeErrorResponse(header.request_id, answer.status())));
+      co_return true;
+    }
+    NoteFailedLogin();
+    co_await Refuse(header.request_id, answer.status());
+    co_return false;
+  }
+  auto principal = std::make_shared<io::Principal>(*principal_);
+  principal->name = login_.user();
+  principal_ = std::move(principal);
+  Send(wire::EncodeResponse(header.request_id, std::move(answer).ValueUnsafe()));
+  co_return true;
+}
+
+// Nothing of what was sent is written down: a password may stand where the name belongs.
+void ServedConnection::NoteFailedLogin() {
+  counters_->failed_logins.fetch_add(1, std::memory_order_relaxed);
+  LogWarn("login refused listener={} peer={}", settings_->listener, connection_->peer());
 }
 
 // Fills *body, whose bytes are granted; false when they did not come, or too slowly.
@@ -130,7 +183,6 @@ io::Loop::TimerId ServedConnection::CloseAt(std::chrono::nanoseconds due,
 
 // Says why, lets the client read it, ends.
 io::Task<void> ServedConnection::Refuse(int32_t request_id, Status error) {
-  counters_->refused_frames.fetch_add(1, std::memory_order_relaxed);
   Send(io::Payload(wire::EncodeErrorResponse(request_id, error)));
   const auto self = shared_from_this();
   const io::Loop::TimerId end = loop_.After(kLinger, [self] { self->Close(); });
@@ -209,6 +261,14 @@ void ServedConnection::LearnClient(const io::Call& call) {
   auto principal = std::make_shared<io::Principal>(*principal_);
   principal->client_name = request->client_software_name();
   principal_ = std::move(principal);
+}
+
+void ServedConnection::ArmLoginTimer() {
+  const std::weak_ptr<ServedConnection> weak = weak_from_this();
+  login_timer_ = loop_.After(settings_->login_max, [weak] {
+    const auto self = weak.lock();
+    if (self != nullptr && !self->login_.done()) self->Close();
+  });
 }
 
 void ServedConnection::ArmIdleTimer(std::chrono::milliseconds delay) {

@@ -11,6 +11,7 @@
 #include "io/transport.h"
 #include "server/byte_budget.h"
 #include "server/frame_reader.h"
+#include "server/login.h"
 #include "shard/gate.h"
 
 namespace sluice::server {
@@ -22,6 +23,8 @@ struct ConnectionSettings {
   ByteBudget* budget = nullptr;
   std::string listener;
   bool internal = false;
+  std::shared_ptr<const PlainUsers>
+      users;                               ///< Who may log in by SASL; null = no login (PLAINTEXT).
   uint64_t request_bytes_max = 100 << 20;  ///< netty.server.max-request-size
   size_t requests_max = 500;             ///< netty.server.max-queued-requests, per connection here
   uint64_t unsent_bytes_max = 16 << 20;  ///< Answers in memory; above, no further request is read.
@@ -31,6 +34,7 @@ struct ConnectionSettings {
   /// Answers are written together; who takes them more slowly than kAnswerPace may fall this far
   /// behind.
   std::chrono::milliseconds answers_behind_max{120'000};
+  std::chrono::milliseconds login_max{30'000};  ///< Who is not in by then is out.
   size_t connections_max = 4096;  ///< server.connections-max, of one listener; more are closed.
 };
 
@@ -41,6 +45,7 @@ struct ConnectionCounters {
   std::atomic<int64_t> requests{0};
   std::atomic<int64_t> received_bytes{0};
   std::atomic<int64_t> sent_bytes{0};
+  std::atomic<int64_t> failed_logins{0};
   std::atomic<int64_t> refused_frames{0};     ///< Malformed, oversize or too slow.
   std::atomic<int64_t> answers_not_taken{0};  ///< Connections closed since nobody read them.
 };
@@ -49,7 +54,8 @@ struct ConnectionCounters {
 /// writes answers whole as they come.
 ///
 /// A frame that cannot be read ends the connection, after an error reply when its request id is
-/// known. Threads: confined to the connection's loop.
+/// known; so does a login that failed. Where the listener has users, only API_VERSIONS and
+/// AUTHENTICATE are answered before the login. Threads: confined to the connection's loop.
 class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
  public:
   static constexpr uint64_t kBodyPace = 1 << 20;      ///< Bytes per second.
@@ -66,8 +72,11 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
 
  private:
   io::Task<bool> ReadFrame();
+  Status CheckFrame(const wire::RequestHeader& header, uint64_t size_bytes) const;
   io::Task<bool> ReadBody(std::string* body);
   io::Loop::TimerId CloseAt(std::chrono::nanoseconds due, std::atomic<int64_t>* counter);
+  io::Task<bool> LogIn(wire::RequestHeader header, std::string body);
+  void NoteFailedLogin();
   io::Task<void> Refuse(int32_t request_id, Status error);
   io::Task<void> WaitForRoom();
   static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, int32_t request_id,
@@ -76,6 +85,7 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   static io::Task<void> WriteAnswers(std::shared_ptr<ServedConnection> self);
   void LearnClient(const io::Call& call);
   void ArmIdleTimer(std::chrono::milliseconds delay);
+  void ArmLoginTimer();
   void MaybeMakeRoom();
 
   const std::shared_ptr<const ConnectionSettings> settings_;
@@ -84,6 +94,7 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   const std::unique_ptr<io::Connection> connection_;
   FrameReader reader_;
   const shard::Gate::Pass pass_;
+  Login login_;
   std::shared_ptr<const io::Principal> principal_;
 
   size_t running_ = 0;  // Calls started and not yet answered.
@@ -96,6 +107,7 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   std::optional<io::Completion<bool>> drained_;  // Serve waits for the last answer.
   std::chrono::nanoseconds last_traffic_{0};
   io::Loop::TimerId idle_timer_ = 0;
+  io::Loop::TimerId login_timer_ = 0;
 };
 
 }  // namespace sluice::server

@@ -1,0 +1,34 @@
+#include "server/login.h"
+
+#include <strings.h>
+
+#include "wire/api.h"
+#include "wire/proto/handshake.pb.h"
+
+namespace sluice::server {
+
+bool Login::Allows(int16_t api_key) const {
+  return done_ || api_key == static_cast<int16_t>(wire::ApiKey::kApiVersions) ||
+         api_key == static_cast<int16_t>(wire::ApiKey::kAuthenticate);
+}
+
+Result<io::Payload> Login::Answer(const wire::RequestHeader& header, std::string_view body) {
+  const wire::ApiInfo* api = wire::FindApi(header.api_key);
+  if (header.api_version < api->min_version || header.api_version > api->max_version) {
+    return Error(ErrorCode::kUnsupportedVersion, "version is not offered api=", api->name,
+                 " version=", header.api_version, " max=", api->max_version);
+  }
+  ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::AuthenticateRequest>(body));
+  if (strcasecmp(request.protocol().c_str(), "PLAIN") != 0) {
+    return Error(ErrorCode::kAuthenticate, "listener has another mechanism offered=PLAIN");
+  }
+  wire::AuthenticateResponse response;
+  if (!done_) {
+    ASSIGN_OR_RAISE(user_, users_->Login(request.token()));
+    done_ = true;
+    response.set_challenge("");  // Present and empty, as clients know it.
+  }
+  return wire::SerializeReply(response);
+}
+
+}  // namespace sluice::server
