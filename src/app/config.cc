@@ -167,6 +167,15 @@ void AppendMarkdownTable(ConfigKey::Use use, std::string* out) {
   for (const ConfigKey& prefix : ConfigPrefixes()) append(prefix, "*");
 }
 
+void AppendRunTimeKeys(std::string* out) {
+  *out +=
+      "\n## Keys that change while the server runs\nBy ALTER_CLUSTER_CONFIGS "
+      "(`alterClusterConfigs` "
+      "of the clients); a change outlives starts and wins over the file until it is deleted. Those "
+      "without effect here are kept and shown.\n\n";
+  for (const std::string_view key : RunTimeConfigKeys()) *out += "- `" + std::string(key) + "`\n";
+}
+
 }  // namespace
 
 Result<uint64_t> ParseSize(std::string_view text) {
@@ -211,6 +220,7 @@ std::string ConfigMarkdown() {
   AppendMarkdownTable(ConfigKey::Use::kUsed, &out);
   out += "\n## Keys of Sluice\n";
   AppendMarkdownTable(ConfigKey::Use::kOwn, &out);
+  AppendRunTimeKeys(&out);
   out +=
       "\n## Keys of Fluss without effect here\nThey are accepted, and named in one line of the log "
       "at start.\n\n";

@@ -33,6 +33,8 @@ struct ConfigKey {
 std::span<const ConfigKey> ConfigKeys();
 /// Beginnings of keys that stand for families ("datalake.paimon."), with their use.
 std::span<const ConfigKey> ConfigPrefixes();
+/// Names of the keys that ALTER_CLUSTER_CONFIGS changes.
+std::span<const std::string_view> RunTimeConfigKeys();
 const ConfigKey* FindConfigKey(std::string_view name);
 /// The key that was most likely meant.
 std::string NearestConfigKey(std::string_view name);

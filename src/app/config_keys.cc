@@ -34,6 +34,24 @@ constexpr ConfigKey kKeys[] = {
     {"internal.listener.name", kString, "", kUsed,
      "Listener whose callers are servers; none when all roles run in one process, unless one is "
      "named"},
+    {"security.protocol.map", kString, "", kUsed,
+     "Protocol by listener, `NAME:PROTOCOL` separated by commas: PLAINTEXT (of a listener that is "
+     "not named), SASL, where clients log in, or ours: TLS, SASL_TLS"},
+    {"server.tls.certificate-file", kString, "", kOwn,
+     "Certificate of TLS listeners, those that signed it behind it (PEM); read again when it "
+     "changes"},
+    {"server.tls.private-key-file", kString, "", kOwn,
+     "Its private key, without a pass phrase (PEM)"},
+    {"server.tls.client-ca-file", kString, "", kOwn,
+     "Clients of TLS listeners show a certificate that one of these signed (PEM); none asked for "
+     "when not set"},
+    {"security.sasl.enabled.mechanisms", kString, "PLAIN", kUsed,
+     "Mechanisms of SASL listeners; there is no other than PLAIN"},
+    {"security.sasl.plain.jaas.config", kString, "", kUsed,
+     "Users of SASL listeners: `PlainLoginModule required user_NAME=\"PASSWORD\" …;` with the "
+     "module's whole name"},
+    {"security.sasl.plain.credentials", kString, "", kUsed,
+     "More such users, `name:password` separated by commas; they win over the same names there"},
     {"tablet-server.id", kInt, "0", kUsed, "Number of this tablet server", "0", "2147483647"},
     {"server.memory.limit", kSize, "", kOwn,
      "Memory that the named shares are cut from; a quarter of the machine's when not set", "64mb",
@@ -144,6 +162,8 @@ constexpr ConfigKey kKeys[] = {
     {"kv.leader-replica.memory-reserved", kSize, "", kIgnored,
      "Memory that a leader of keys needs"},
     {"kv.recover.log-record-batch.max-size", kSize, "16mb", kIgnored, "Read size of recovery"},
+    {"kv.rocksdb.shared-rate-limiter.bytes-per-sec", kSize, "", kIgnored,
+     "Bytes per second of RocksDB's background work"},
     {"kv.snapshot.scheduler-thread-num", kInt, "1", kIgnored, "Threads that start snapshots"},
     {"kv.snapshot.transfer-thread-num", kInt, "4", kIgnored, "Threads that move snapshots"},
     {"log.file-preallocate", kBool, "false", kIgnored, "Preallocation of log files"},
@@ -180,7 +200,7 @@ constexpr ConfigKey kKeys[] = {
     {"remote.log.data-transfer-thread-num", kInt, "4", kIgnored,
      "Threads that move remote segments"},
     {"remote.log.index-file-cache-size", kSize, "1gb", kIgnored, "Cache of remote indexes"},
-    {"security.protocol.map", kString, "", kIgnored, "Protocols of listeners"},
+    {"security.acl.principal.ignore-case", kBool, "false", kIgnored, "Rights by names in any case"},
     {"server.background.threads", kInt, "10", kIgnored, "Threads of background work"},
     {"server.buffer.memory-size", kSize, "256mb", kIgnored,
      "Buffer of keys before they are written"},
@@ -210,6 +230,9 @@ constexpr ConfigKey kPrefixes[] = {
     {"datalake.paimon.", kString, "", kUsed,
      "Options of the Paimon catalog: `metastore` (filesystem), `warehouse` (`warehouse` beside "
      "`data.dir`)"},
+    {"security.sasl.listener.name.", kString, "", kUsed,
+     "`NAME.plain.jaas.config`, NAME in lower case: users of that listener alone, in place of the "
+     "others"},
     {"datalake.", kString, "", kIgnored, "Options of other lake formats"},
     {"client.", kString, "", kIgnored, "Settings of clients"},
     {"fs.", kString, "", kIgnored, "Remote file systems"},
@@ -222,14 +245,26 @@ constexpr ConfigKey kPrefixes[] = {
     {"oss.", kString, "", kIgnored, "Remote file systems"},
     {"plugin.", kString, "", kIgnored, "Loading of plug-ins"},
     {"s3.", kString, "", kIgnored, "Remote file systems"},
-    {"security.sasl.", kString, "", kIgnored, "Authentication"},
     {"server.historical-partition.", kString, "", kIgnored, "Cache of expired partitions"},
-    {"server.sasl.", kString, "", kIgnored, "Authentication"},
     {"zookeeper.client.", kString, "", kIgnored, "Client of ZooKeeper"},
+};
+
+// Those in front have an effect at once, the others none.
+constexpr std::string_view kRunTimeKeys[] = {
+    "security.sasl.plain.credentials",
+    "server.data-disk.write-limit-ratio",
+    "server.data-disk.write-recover-ratio",
+    "server.log.level",
+    "kv.leader-replica.memory-reserved",
+    "kv.rocksdb.shared-rate-limiter.bytes-per-sec",
+    "kv.snapshot.interval",
+    "log.replica.min-in-sync-replicas-number",
+    "log.retention.roll-active-segment.enabled",
 };
 
 }  // namespace
 
+std::span<const std::string_view> RunTimeConfigKeys() { return kRunTimeKeys; }
 std::span<const ConfigKey> ConfigKeys() { return kKeys; }
 std::span<const ConfigKey> ConfigPrefixes() { return kPrefixes; }
 

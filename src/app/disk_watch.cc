@@ -44,6 +44,12 @@ const io::DiskGuard& DiskWatch::Add(const std::string& folder, const io::FileSys
   return *guards_.back();
 }
 
+void DiskWatch::SetLimits(Limits limits) {
+  limits_ = limits;
+  for (const auto& guard : guards_)
+    guard->SetRatios(limits.write_limit_ratio, limits.recover_ratio);
+}
+
 void DiskWatch::Start(io::Loop& loop, io::Pool& pool) {
   auto looker = std::make_shared<Looker>();
   looker->loop = &loop;

@@ -24,6 +24,9 @@ class DiskWatch {
 
   /// Watch one more folder, from now on; before Start. `lock`: held in it, may be null.
   const io::DiskGuard& Add(const std::string& folder, const io::FileSystem::Lock* lock = nullptr);
+  /// Judge all folders by other limits, from the next look on. Threads: one at a time, and not
+  /// beside Add.
+  void SetLimits(Limits limits);
   /// Look again each second until the loop ends. The pool outlives the loop.
   void Start(io::Loop& loop, io::Pool& pool);
 
@@ -33,7 +36,7 @@ class DiskWatch {
 
  private:
   io::FileSystem& files_;
-  const Limits limits_;
+  Limits limits_;  // Of folders that are added.
   // Shared with the look under way.
   std::vector<std::shared_ptr<io::DiskGuard>> guards_;
 };

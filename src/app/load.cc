@@ -141,12 +141,10 @@ class Load {
  private:
   Status Prepare() {
     loops_ = io::LoopThreads::Start("load", 1);
-    client::SocketOptions sockets;
-    sockets.bootstrap_servers = options_.bootstrap_servers;
-    sockets.sasl_username = options_.username;
-    sockets.sasl_password = options_.password;
-    ASSIGN_OR_RAISE(
-        servers_, client::SocketServers::Make(io::SystemNetwork(), {&loop()}, std::move(sockets)));
+    ASSIGN_OR_RAISE(client_, ClientSettingsOf(options_.client));
+    client_.sockets.bootstrap_servers = options_.bootstrap_servers;
+    ASSIGN_OR_RAISE(servers_,
+                    client::SocketServers::Make(client_.network(), {&loop()}, client_.sockets));
     auto cluster = client::Cluster::Make(servers_, client::Cluster::Options{});
     const types::TablePath path = PathOf(options_.table);
     ASSIGN_OR_RAISE(const auto table, io::SyncWait(loop(), cluster->Table(loop(), path)));
@@ -244,6 +242,7 @@ class Load {
 
   LoadOptions options_;
   Progress progress_;
+  ClientSettings client_;
   std::unique_ptr<io::LoopThreads> loops_;
   std::shared_ptr<client::SocketServers> servers_;
   std::unique_ptr<TableWriter> writer_;

@@ -40,8 +40,7 @@ std::optional<int> ParseLoadOptions(std::vector<std::string> args, LoadOptions* 
       ->check(CLI::NonNegativeNumber);
   parser.add_flag("--json", out->json, "Print the outcome as one JSON line on standard output");
   parser.add_flag("--quiet", out->quiet, "Show no progress");
-  parser.add_option("--username", out->username, "User for SASL PLAIN");
-  parser.add_option("--password", out->password, "Password for SASL PLAIN");
+  AddClientOptions(&out->client, &parser);
   std::ranges::reverse(args);  // As the parser wants them.
   try {
     parser.parse(std::move(args));

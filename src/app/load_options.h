@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "app/client_options.h"
+
 namespace sluice::app {
 
 /// The command line of `sluice load`.
@@ -22,8 +24,7 @@ struct LoadOptions {
   int64_t rows_per_second = 0;     ///< Pace of the writes, 0 = as fast as the server takes them.
   bool json = false;               ///< Print the outcome as one JSON line.
   bool quiet = false;              ///< No progress.
-  std::string username;            ///< SASL PLAIN.
-  std::string password;
+  ClientOptions client;            ///< How to log in.
 };
 
 /// The exit code of a command line that was answered by itself (help, a mistake); nothing when it

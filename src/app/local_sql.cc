@@ -70,6 +70,7 @@ struct LocalSql::State {
   const Options options;
   std::mutex mutex;  // Guards running, and the session's life while it is true.
   bool running = false;
+  ClientSettings client;
   std::unique_ptr<io::LoopThreads> loops;
   std::shared_ptr<client::SocketServers> servers;
   client::ClusterPtr cluster;
@@ -82,10 +83,10 @@ struct LocalSql::State {
 
 Status LocalSql::State::Connect() {
   io::Loop& loop = loops->at(0);
-  client::SocketOptions sockets;
-  sockets.bootstrap_servers = options.bootstrap_servers;
-  ASSIGN_OR_RAISE(
-      servers, client::SocketServers::Make(io::SystemNetwork(), {&loop, &loops->at(1)}, sockets));
+  ASSIGN_OR_RAISE(client, ClientSettingsOf(options.client));
+  client.sockets.bootstrap_servers = options.bootstrap_servers;
+  ASSIGN_OR_RAISE(servers, client::SocketServers::Make(client.network(), {&loop, &loops->at(1)},
+                                                       client.sockets));
   const auto first = client::Cluster::Make(servers, {.attempts = kAttemptsToConnect});
   RETURN_NOT_OK(io::SyncWait(loop, client::Admin(first).ListDatabases(loop)).status());
   cluster = client::Cluster::Make(servers, {});

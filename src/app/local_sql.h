@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "app/client_options.h"
 #include "app/sql_runner.h"
 
 namespace sluice::app {
@@ -15,10 +16,12 @@ class LocalSql : public SqlRunner {
  public:
   struct Options {
     std::string bootstrap_servers;      ///< "host:port,host:port"
+    ClientOptions client;               ///< How to log in.
     std::function<bool()> interrupted;  ///< Asked while a statement runs, from another thread.
   };
 
-  /// Errors: kNetwork when nobody answers; kInvalidConfig for an address that is none.
+  /// Errors: kNetwork when nobody answers; kInvalidConfig for an address that is
+  /// none, and wrong settings of the client; kAuthenticate.
   static Result<std::unique_ptr<LocalSql>> Connect(Options options);
   ~LocalSql() override;
 

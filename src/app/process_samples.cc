@@ -35,6 +35,8 @@ constexpr ListenerSample kListenerSamples[] = {
      &ConnectionCounters::received_bytes},
     {"sluice_sent_bytes_total", "Bytes of answers.", Kind::kCounter,
      &ConnectionCounters::sent_bytes},
+    {"sluice_failed_logins_total", "Logins refused.", Kind::kCounter,
+     &ConnectionCounters::failed_logins},
     {"sluice_refused_frames_total", "Malformed, oversize or too slow requests.", Kind::kCounter,
      &ConnectionCounters::refused_frames},
     {"sluice_answers_not_taken_total", "Connections closed since nobody read their answers.",

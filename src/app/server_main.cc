@@ -8,6 +8,7 @@
 #include "app/config.h"
 #include "app/machine.h"
 #include "app/server_process.h"
+#include "app/settings.h"
 #include "app/version.h"
 #include "base/log.h"
 #include "io/clock.h"
@@ -48,15 +49,6 @@ Result<Config> MakeConfig(const ServerArguments& arguments) {
   return config;
 }
 
-Result<LogLevel> LevelOf(const std::string& name) {
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "info") return LogLevel::kInfo;
-  if (name == "warn") return LogLevel::kWarn;
-  if (name == "error") return LogLevel::kError;
-  return Error(ErrorCode::kInvalidConfig,
-               "neither debug, info, warn nor error key=server.log.level value=", name);
-}
-
 // Signals that end the server are taken by the main thread alone, so they are blocked before any
 // other starts.
 sigset_t BlockStopSignals() {
@@ -71,7 +63,7 @@ sigset_t BlockStopSignals() {
 Status RunServer(const ServerArguments& arguments, const sigset_t& stop_signals) {
   const auto started = io::SystemClock().Monotonic();
   ASSIGN_OR_RAISE(const Config config, MakeConfig(arguments));
-  ASSIGN_OR_RAISE(const LogLevel level, LevelOf(config.String("server.log.level")));
+  ASSIGN_OR_RAISE(const LogLevel level, LogLevelOf(config));
   OpenLog(config.String("server.log.file"), level);
   ASSIGN_OR_RAISE(const auto process, ServerProcess::Start(config));
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(

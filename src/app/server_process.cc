@@ -7,13 +7,17 @@
 #include "app/machine.h"
 #include "app/memory_return.h"
 #include "app/process_samples.h"
+#include "app/run_time_settings.h"
+#include "app/security.h"
 #include "app/settings.h"
 #include "app/status_source.h"
+#include "app/tls_reload.h"
 #include "base/log.h"
 #include "client/cluster.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/remote_folder.h"
 #include "io/net.h"
+#include "io/tls_network.h"
 #include "kv/key_store.h"
 #include "lake/lake_catalog.h"
 #include "meta/rocks_store.h"
@@ -85,6 +89,12 @@ struct ServerProcess::Parts {
       remote_pool;
   std::unique_ptr<io::LoopThreads> shard_threads, coordinator_thread, local_thread;
 
+  std::map<std::string, ListenerSecurity>
+      security;                  // By listener; of those that are not PLAINTEXT.
+  std::shared_ptr<io::Tls> tls;  // Null without a listener that has it.
+  std::unique_ptr<io::TlsNetwork> tls_network;
+  std::unique_ptr<RunTimeSettings> run_time_settings;
+  std::unique_ptr<coordinator::ClusterConfigs> configs;
   std::unique_ptr<meta::MetaStore> store;
   std::unique_ptr<meta::Catalog> catalog;
   std::unique_ptr<lake::LakeCatalog> lake;  // Null when no table may be tiered.
@@ -132,7 +142,10 @@ Status ServerProcess::Parts::OpenData() {
   local_thread = io::LoopThreads::Start("local", 2);
   ASSIGN_OR_RAISE(store, meta::OpenRocksMetaStore(folders.metadata));
   ASSIGN_OR_RAISE(catalog, meta::Catalog::Open(*store, clock));
-  return Status::OK();
+  run_time_settings = std::make_unique<RunTimeSettings>(config, *disks, security);
+  configs = std::make_unique<coordinator::ClusterConfigs>(ShownConfigsOf(config),
+                                                          run_time_settings.get());
+  return configs->Load(*catalog);
 }
 
 // A file of the data folder names a folder that this server made or took up, which must not be
@@ -220,6 +233,11 @@ Result<ServerProcess::Parts::Role> ServerProcess::Parts::BindRole(const std::str
     options.settings.budget = request_budget.get();
     options.settings.listener = endpoint.listener;
     options.settings.internal = endpoint.listener == config.String("internal.listener.name");
+    const auto secured = security.find(endpoint.listener);
+    if (secured != security.end()) {
+      options.settings.users = secured->second.users;
+      if (secured->second.tls) options.network = tls_network.get();
+    }
     ASSIGN_OR_RAISE(auto listener, server::FrameListener::Bind(std::move(options)));
     bound.push_back(listener->endpoint());
     role.listeners.push_back(std::move(listener));
@@ -233,6 +251,11 @@ Result<ServerProcess::Parts::Role> ServerProcess::Parts::BindRole(const std::str
 // Before anybody is told where the servers are, so that ports chosen here (0) are known.
 Status ServerProcess::Parts::Bind() {
   request_budget = std::make_unique<server::ByteBudget>(memory.request_bytes);
+  ASSIGN_OR_RAISE(tls, ServerTlsOf(config, files, security));
+  if (tls != nullptr) {
+    tls_network = std::make_unique<io::TlsNetwork>(io::SystemNetwork(), tls);
+    StartTlsReload(local_thread->at(0), *sync_pool, tls);
+  }
   ASSIGN_OR_RAISE(tablet_role, BindRole("tablet-server"));
   ASSIGN_OR_RAISE(coordinator_role, BindRole("coordinator"));
   membership.Set({.coordinator = {{0, coordinator_role.told}},
@@ -248,7 +271,8 @@ Status ServerProcess::Parts::StartCoordinator() {
       .pool = read_pool.get(),
       .settings = settings,
       .lake_properties =
-          lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config)});
+          lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config),
+      .configs = configs.get()});
   tablet_calls = std::make_unique<server::Dispatcher>(
       server::Dispatcher::Options{wire::ServerType::kTabletServer, metadata.get(), tablet.get()});
   const auto& coordinator_told = coordinator_role.told;
@@ -268,6 +292,7 @@ Status ServerProcess::Parts::StartCoordinator() {
       .clock = &clock,
       .random = &random,
       .disk = data_disk,
+      .configs = configs.get(),
       .settings = settings,
       .address = {coordinator_told[0].host, coordinator_told[0].port,
                   server::FormatEndpoints(coordinator_told)},
@@ -396,6 +421,7 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Config& config
   std::unique_ptr<ServerProcess> process(new ServerProcess(std::make_unique<Parts>(config)));
   Parts& parts = *process->parts_;
   RETURN_NOT_OK(CheckListeners(config));
+  ASSIGN_OR_RAISE(parts.security, SecurityOf(config));
   LogInfo("memory shares {}", parts.memory.ToString());
   RETURN_NOT_OK(parts.OpenData());
   RETURN_NOT_OK(parts.OpenLake());

@@ -98,13 +98,16 @@ coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
   settings.kv_snapshots_retained = static_cast<int32_t>(config.Int("kv.snapshot.num-retained"));
   settings.kv_lease_check_interval_ms =
       config.Duration("kv.snapshot.lease.expiration-check-interval").count();
-  settings.configuration = config.Values();
-  if (settings.lake_enabled) {  // Where the lake is, also by default: engines elsewhere read it.
-    settings.configuration.try_emplace("datalake.format", settings.lake_format);
-    for (const auto& [key, value] : LakePropertiesOf(config))
-      settings.configuration.try_emplace("datalake.paimon." + key, value);
-  }
   return settings;
+}
+
+std::map<std::string, std::string> ShownConfigsOf(const Config& config) {
+  std::map<std::string, std::string> shown = config.Values();
+  if (!config.Bool("datalake.enabled")) return shown;
+  shown.try_emplace("datalake.format", config.String("datalake.format"));
+  for (const auto& [key, value] : LakePropertiesOf(config))
+    shown.try_emplace("datalake.paimon." + key, value);
+  return shown;
 }
 
 tablet::TabletOptions TabletOptionsOf(const Config& config) {
@@ -141,6 +144,16 @@ MemoryPlan MemoryPlanOf(const Config& config) {
   return MemoryPlan::Cut(config.IsSet("server.memory.limit")
                              ? config.SizeBytes("server.memory.limit")
                              : MachineMemoryBytes() / 4);
+}
+
+Result<LogLevel> LogLevelOf(const Config& config) {
+  const std::string& name = config.String("server.log.level");
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warn") return LogLevel::kWarn;
+  if (name == "error") return LogLevel::kError;
+  return Error(ErrorCode::kInvalidConfig,
+               "neither debug, info, warn nor error key=server.log.level value=", name);
 }
 
 size_t ShardsOf(const Config& config) {

@@ -4,6 +4,7 @@
 
 #include "app/config.h"
 #include "app/memory_plan.h"
+#include "base/log.h"
 #include "coordinator/settings.h"
 #include "server/addresses.h"
 #include "server/connection.h"
@@ -38,10 +39,15 @@ std::vector<server::Endpoint> AdvertisedOf(const Listeners& listeners,
                                            const std::string& machine_address);
 
 coordinator::ClusterSettings ClusterSettingsOf(const Config& config);
+/// What DESCRIBE_CLUSTER_CONFIGS shows: what was set, and where the lake is also by default, since
+/// engines elsewhere read it.
+std::map<std::string, std::string> ShownConfigsOf(const Config& config);
 /// The parts that the configuration decides; pointers are left null.
 tablet::TabletOptions TabletOptionsOf(const Config& config);
 server::ConnectionSettings ConnectionSettingsOf(const Config& config);
 MemoryPlan MemoryPlanOf(const Config& config);
+/// Errors: kInvalidConfig naming the key.
+Result<LogLevel> LogLevelOf(const Config& config);
 size_t ShardsOf(const Config& config);
 /// `datalake.paimon.*`, warehouse and metastore filled in.
 std::map<std::string, std::string> LakePropertiesOf(const Config& config);

@@ -27,6 +27,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 struct ShellOptions {
   std::string url = "http://127.0.0.1:9180";
   std::string bootstrap_servers;
+  ClientOptions client;
   std::string format = "table";
   std::string statement;
   std::string file;
@@ -137,6 +138,7 @@ Result<std::unique_ptr<SqlRunner>> Connect(const ShellOptions& options) {
   if (options.bootstrap_servers.empty()) return SqlClient::Connect(options.url);
   ASSIGN_OR_RAISE(auto local,
                   LocalSql::Connect({.bootstrap_servers = options.bootstrap_servers,
+                                     .client = options.client,
                                      .interrupted = [] { return interrupted.load(); }}));
   if (!local->lake_status().ok()) {
     std::cerr
@@ -183,6 +185,7 @@ int SqlMain(const std::vector<std::string>& args) {
                  "Run the engine in this process, on the cluster at HOST:PORT,...; views last as "
                  "long as the shell")
       ->excludes("--url");
+  AddClientOptions(&options.client, &app);
   app.add_option("--format", options.format, "table, csv or json (one object a row)")
       ->capture_default_str();
   app.add_option("-e", options.statement, "Run these statements and leave");

@@ -48,6 +48,8 @@ void OpenLog(const std::string& path, LogLevel least) {
   Logger()->flush_on(spdlog::level::info);
 }
 
+void SetLogLevel(LogLevel least) { Logger()->set_level(ToSpdlog(least)); }
+
 void LogLine(LogLevel level, std::string_view text) {
   if (level >= LogLevel::kWarn) warnings.fetch_add(1, std::memory_order_relaxed);
   Logger()->log(ToSpdlog(level), "{}", text);

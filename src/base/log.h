@@ -12,6 +12,9 @@ enum class LogLevel { kDebug, kInfo, kWarn, kError };
 /// Call once at start.
 void OpenLog(const std::string& path, LogLevel least);
 
+/// Leave out lines below `least` from now on. Threads: any.
+void SetLogLevel(LogLevel least);
+
 /// Write one line. Text first, then `table=… bucket=… offset=…`.
 void LogLine(LogLevel level, std::string_view text);
 

@@ -28,7 +28,8 @@ void FillOffsets(const meta::TableState& table, const meta::BucketOffsets& offse
 }  // namespace
 
 bool IsSecret(std::string_view key) {
-  static constexpr std::string_view kParts[] = {"password", "secret", "token", "credential", "key"};
+  static constexpr std::string_view kParts[] = {"password",   "secret", "token",
+                                                "credential", "key",    "jaas"};
   std::string lower(key);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -88,17 +89,6 @@ Result<wire::ListPartitionInfosResponse> ListPartitions(
     if (!partition->remote_data_dir.empty()) info.set_remote_data_dir(partition->remote_data_dir);
     info.set_bucket_count(static_cast<int32_t>(partition->buckets.size()));
     *response.add_partitions_info() = std::move(info);
-  }
-  return response;
-}
-
-wire::DescribeClusterConfigsResponse DescribeConfigs(const ClusterSettings& settings) {
-  wire::DescribeClusterConfigsResponse response;
-  for (const auto& [key, value] : settings.configuration) {
-    wire::PbDescribeConfig* config = response.add_configs();
-    config->set_config_key(key);
-    config->set_config_value(IsSecret(key) ? "******" : value);
-    config->set_config_source("INITIAL_SERVER_CONFIG");
   }
   return response;
 }

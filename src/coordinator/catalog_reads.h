@@ -3,7 +3,6 @@
 #include "meta/catalog_state.h"
 
 namespace sluice::wire {
-class DescribeClusterConfigsResponse;
 class GetClusterHealthResponse;
 class GetLakeSnapshotRequest;
 class GetLakeSnapshotResponse;
@@ -32,9 +31,6 @@ Result<wire::ListPartitionInfosResponse> ListPartitions(
 /// Whether a key of the configuration or of the lake catalog may hold what clients must not see.
 /// Upper and lower case are alike.
 bool IsSecret(std::string_view key);
-
-/// The configuration as started; values of keys that hold secrets are hidden.
-wire::DescribeClusterConfigsResponse DescribeConfigs(const ClusterSettings& settings);
 
 wire::GetClusterHealthResponse ClusterHealth(const meta::CatalogState& state);
 

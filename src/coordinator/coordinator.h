@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/cluster_configs.h"
 #include "coordinator/settings.h"
 #include "io/clock.h"
 #include "io/disk_guard.h"
@@ -37,6 +38,7 @@ class Coordinator : public io::Service {
     io::Clock* clock = nullptr;
     io::Random* random = nullptr;
     const io::DiskGuard* disk = nullptr;  ///< Of the metadata; null = changes are always taken.
+    ClusterConfigs* configs = nullptr;    ///< Null: no setting may be changed.
     ClusterSettings settings;
     CoordinatorAddress address;
     std::vector<TabletServer> tablet_servers;

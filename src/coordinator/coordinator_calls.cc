@@ -160,12 +160,12 @@ io::Task<Reply> CommitLakeTableSnapshot(CoordinatorCore& core, std::string body)
   co_return ReplyWith(response);
 }
 
-io::Task<Reply> AlterClusterConfigs(CoordinatorCore&, std::string body) {
+io::Task<Reply> AlterClusterConfigs(CoordinatorCore& core, std::string body) {
   CO_ASSIGN_OR_RETURN(const auto request,
                       wire::ParseMessage<wire::AlterClusterConfigsRequest>(body));
-  if (request.alter_configs().empty()) co_return io::Payload();
-  co_return Error(ErrorCode::kConfig, "setting cannot be changed while the server runs key=",
-                  request.alter_configs(0).config_key());
+  ClusterConfigs fixed({}, nullptr);
+  ClusterConfigs* const configs = core.options.configs == nullptr ? &fixed : core.options.configs;
+  co_return Done(configs->Alter(*core.options.catalog, request));
 }
 
 io::Task<Reply> RegisterProducerOffsets(CoordinatorCore& core, std::string body) {

@@ -1,9 +1,7 @@
 #pragma once
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "io/transport.h"
 
@@ -25,8 +23,6 @@ struct ClusterSettings {
   int32_t kv_snapshots_retained = 2;                    ///< kv.snapshot.num-retained
   int64_t kv_lease_check_interval_ms =
       10 * 60 * 1000;  ///< kv.snapshot.lease.expiration-check-interval
-  /// What DESCRIBE_CLUSTER_CONFIGS shows, as the server was started.
-  std::map<std::string, std::string> configuration;
 };
 
 /// A tablet server that the coordinator may place buckets on.

@@ -29,14 +29,19 @@ DiskGuard::State DiskGuard::Judge() const {
   }
   now.space = *space;
   now.used_ratio = UsedRatio(*space);
-  const double limit =
-      refuses_ ? std::min(options_.recover_ratio, options_.limit_ratio) : options_.limit_ratio;
+  const double at_most = limit_ratio_;
+  const double limit = refuses_ ? std::min(recover_ratio_.load(), at_most) : at_most;
   if (now.used_ratio >= limit && limit < 1) {
     now.refused =
         Error(ErrorCode::kDiskWriteLocked, "disk is nearly full folder=", folder(),
               " used_ratio=", now.used_ratio, " limit=", limit, " free_bytes=", space->free_bytes);
   }
   return now;
+}
+
+void DiskGuard::SetRatios(double limit_ratio, double recover_ratio) {
+  limit_ratio_ = limit_ratio;
+  recover_ratio_ = recover_ratio;
 }
 
 void DiskGuard::Look() {

@@ -29,8 +29,13 @@ class DiskGuard {
     double used_ratio = 0;  ///< As `df` shows it.
     Status refused;         ///< Why writes are refused; OK = they are not.
   };
-  explicit DiskGuard(Options options) : options_(std::move(options)) {}
+  explicit DiskGuard(Options options)
+      : options_(std::move(options)),
+        limit_ratio_(options_.limit_ratio),
+        recover_ratio_(options_.recover_ratio) {}
 
+  /// Judge by other ratios from the next look on. Threads: any.
+  void SetRatios(double limit_ratio, double recover_ratio);
   /// Look at the folder and its device.
   void Look();
   /// Errors: kDiskWriteLocked (retriable) naming the folder and its use, or what is wrong with it.
@@ -43,6 +48,7 @@ class DiskGuard {
   State Judge() const;
 
   const Options options_;
+  std::atomic<double> limit_ratio_, recover_ratio_;
   std::atomic<bool> refuses_{false};
   mutable std::mutex mutex_;  // Guards state_.
   State state_;

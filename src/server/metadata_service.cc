@@ -240,9 +240,8 @@ io::Task<Result<io::Payload>> MetadataService::Handle(
       co_return Reply<wire::GetFileSystemSecurityTokenRequest>(
           call, [](const auto&) { return SecurityToken(); });
     case ApiKey::kDescribeClusterConfigs:
-      co_return Reply<wire::DescribeClusterConfigsRequest>(call, [&](const auto&) {
-        return Result(coordinator::DescribeConfigs(options_.settings));
-      });
+      co_return Reply<wire::DescribeClusterConfigsRequest>(
+          call, [&](const auto&) { return Result(options_.configs->Describe()); });
     case ApiKey::kGetClusterHealth:
       co_return Reply<wire::GetClusterHealthRequest>(
           call, [&](const auto&) { return Result(coordinator::ClusterHealth(state)); });

@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "coordinator/cluster_configs.h"
 #include "coordinator/settings.h"
 #include "io/file.h"
 #include "io/pool.h"
@@ -25,6 +26,7 @@ class MetadataService : public io::Service {
     coordinator::ClusterSettings settings;
     std::map<std::string, std::string>
         lake_properties;  ///< datalake.<format>.* without that prefix.
+    const coordinator::ClusterConfigs* configs = nullptr;
   };
   explicit MetadataService(Options options);
   ~MetadataService() override;

@@ -56,14 +56,14 @@ struct MetadataServiceTest : testing::Test {
          .tablet_servers = {{3, {{"CLIENT", "10.0.0.1", 9124}}}}});
     coordinator::ClusterSettings settings;
     settings.lake_format = "paimon";
-    settings.configuration = {{"data.dir", "/data"}, {"fs.s3.secret", "x"}};
     service = std::make_unique<MetadataService>(MetadataService::Options{
         .catalog = catalog.get(),
         .membership = &membership,
         .files = &files,
         .pool = pool.get(),
         .settings = settings,
-        .lake_properties = {{"warehouse", "/wh"}, {"s3.access-key", "hidden"}}});
+        .lake_properties = {{"warehouse", "/wh"}, {"s3.access-key", "hidden"}},
+        .configs = &configs});
   }
   void Create(const std::string& name, bool partitioned, bool lake) {
     ASSERT_OK(catalog->CreateTable(
@@ -110,6 +110,8 @@ struct MetadataServiceTest : testing::Test {
   std::unique_ptr<meta::MetaStore> store = meta::NewMemoryMetaStore();
   std::unique_ptr<meta::Catalog> catalog;
   Membership membership;
+  const coordinator::ClusterConfigs configs{{{"data.dir", "/data"}, {"fs.s3.secret", "x"}},
+                                            nullptr};
   std::unique_ptr<MetadataService> service;
   int64_t partition_id = -1;
 };

@@ -65,18 +65,35 @@ class ClusterTest extends ServerTest {
     assertTrue(configs.containsKey("remote.data.dir"));
   }
 
-  @Test
-  void settingsChangeAtRunTime() throws Exception {
-    String key = "kv.rocksdb.shared-rate-limiter.bytes-per-sec";
-    if (OURS) {
-      assertRefused(NOT_DYNAMIC, () -> alter(key, "64mb", AlterConfigOpType.SET));
-      return;
-    }
-    get((java.util.concurrent.CompletableFuture<?>) alter(key, "64mb", AlterConfigOpType.SET));
-    assertEquals("64mb", configs().get(key).value());
+  private static void change(String key, String value, AlterConfigOpType type) throws Exception {
+    get((java.util.concurrent.CompletableFuture<?>) alter(key, value, type));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"kv.rocksdb.shared-rate-limiter.bytes-per-sec, 64mb"})
+  void settingsChangeAtRunTime(String key, String value) throws Exception {
+    change(key, value, AlterConfigOpType.SET);
+    assertEquals(value, configs().get(key).value());
     assertEquals(ConfigEntry.ConfigSource.DYNAMIC_SERVER_CONFIG, configs().get(key).source());
-    get((java.util.concurrent.CompletableFuture<?>) alter(key, null, AlterConfigOpType.DELETE));
+    change(key, null, AlterConfigOpType.DELETE);
     assertTrue(!configs().containsKey(key) || configs().get(key).source() == ConfigEntry.ConfigSource.INITIAL_SERVER_CONFIG);
+  }
+
+  @Test
+  void entriesComeAndGoInListsAlone() throws Exception {
+    String key = "kv.rocksdb.shared-rate-limiter.bytes-per-sec";
+    for (AlterConfigOpType type : List.of(AlterConfigOpType.APPEND, AlterConfigOpType.SUBTRACT)) {
+      assertRefused(NOT_DYNAMIC, () -> alter(key, "64mb", type));
+    }
+    if (OURS) {
+      String users = "security.sasl.plain.credentials";
+      change(users, "carol:carol-secret", AlterConfigOpType.APPEND);
+      assertRefused(NOT_DYNAMIC, () -> alter(users, "carol:other", AlterConfigOpType.APPEND));
+      assertFalse(configs().get(users).value().contains("carol-secret"));
+      change(users, "carol:carol-secret", AlterConfigOpType.SUBTRACT);
+      change(users, null, AlterConfigOpType.DELETE);
+      assertFalse(configs().containsKey(users));
+    }
   }
 
   @ParameterizedTest
