@@ -49,6 +49,9 @@ class SimKeyStores : public kv::KeyStores {
       RETURN_NOT_OK(inner_->Write(changes, applied));
       return machine_.Operation("store-written");
     }
+    Result<std::optional<Checkpoint>> MakeCheckpoint(const std::string& folder) override {
+      return inner_->MakeCheckpoint(folder);
+    }
     Status Close() override { return inner_->Close(); }
 
    private:
