@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <net/if.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,14 @@
 #include "io/file.h"
 
 namespace sluice::app {
+namespace {
+
+// A log and its two indexes; files of closed segments and of keys come and go.
+constexpr uint64_t kFilesOfBucket = 4;
+// Of the open files that a process may have this part, 1/8, is left to connections and to work.
+constexpr uint64_t kRoomShare = 8;
+
+}  // namespace
 
 uint64_t MachineMemoryBytes() {
   return static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
@@ -36,6 +45,33 @@ std::string MachineAddress() {
     if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof(text)) != nullptr) return text;
   }
   return "127.0.0.1";
+}
+
+uint64_t RaiseOpenFilesMax() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;  // What any process has.
+  if (limit.rlim_cur < limit.rlim_max) {
+    rlimit raised = limit;
+    raised.rlim_cur = raised.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return limit.rlim_cur;
+}
+
+uint64_t OpenFiles() {
+  struct stat folder{};  // Its size is their number, since Linux 6.2.
+  if (::stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0)
+    return static_cast<uint64_t>(folder.st_size);
+  const auto names = io::LocalFileSystem().List("/proc/self/fd");
+  return names.ok() ? names->size() : 0;
+}
+
+Status CheckRoomForBuckets(int64_t buckets, uint64_t open_files, uint64_t open_files_max) {
+  const uint64_t wanted = open_files + static_cast<uint64_t>(buckets) * kFilesOfBucket;
+  if (wanted <= open_files_max - open_files_max / kRoomShare) return Status::OK();
+  return Error(ErrorCode::kBucketMaxNum,
+               "the server may not open files for so many more buckets, see ulimit -n buckets=",
+               buckets, " open_files=", open_files, " open_files_max=", open_files_max);
 }
 
 std::chrono::nanoseconds ProcessCpuTime() {

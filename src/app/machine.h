@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/error.h"
+
 namespace sluice::app {
 
 /// Bytes of memory of this machine.
@@ -11,6 +13,13 @@ int MachineCores();
 /// An address by which other machines reach this one, as far as its interfaces tell; the loopback
 /// address when there is no other.
 std::string MachineAddress();
+/// Files and sockets that this process may have open, and has. The first asks the system for as
+/// many as it lets a process have.
+uint64_t RaiseOpenFilesMax();
+uint64_t OpenFiles();
+/// Whether the files of `buckets` more buckets can be opened, with room left for connections.
+/// Errors: kBucketMaxNum.
+Status CheckRoomForBuckets(int64_t buckets, uint64_t open_files, uint64_t open_files_max);
 /// What all threads of this process have used so far.
 std::chrono::nanoseconds ProcessCpuTime();
 /// Bytes that the heap holds and nobody uses; also those whose pages went back to the system.

@@ -98,6 +98,9 @@ coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
   settings.kv_snapshots_retained = static_cast<int32_t>(config.Int("kv.snapshot.num-retained"));
   settings.kv_lease_check_interval_ms =
       config.Duration("kv.snapshot.lease.expiration-check-interval").count();
+  settings.check_room = [open_files_max = RaiseOpenFilesMax()](int64_t buckets) {
+    return CheckRoomForBuckets(buckets, OpenFiles(), open_files_max);
+  };
   return settings;
 }
 

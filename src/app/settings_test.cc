@@ -1,6 +1,8 @@
 #include "app/settings.h"
 
+#include "app/machine.h"
 #include "base/testing.h"
+#include "io/file.h"
 
 namespace sluice::app {
 namespace {
@@ -14,6 +16,20 @@ std::string Told(const std::string& bind, const std::string& advertised, const s
   const auto endpoints = server::ParseEndpoints(bound);
   EXPECT_OK(endpoints.status());
   return server::FormatEndpoints(AdvertisedOf(*listeners, *endpoints, "10.0.0.7"));
+}
+
+TEST(MachineTest, CountsOpenFiles) {
+  const uint64_t before = OpenFiles();
+  io::LocalFileSystem files;
+  ASSERT_OK_AND_ASSIGN(const auto file,
+                       files.Open("/proc/self/status", io::FileSystem::Mode::kRead));
+  EXPECT_EQ(OpenFiles(), before + 1);
+  EXPECT_GE(RaiseOpenFilesMax(), before);
+}
+
+TEST(MachineTest, LeavesRoomForConnections) {
+  EXPECT_OK(CheckRoomForBuckets(10, 100, 160));
+  EXPECT_CODE(ErrorCode::kBucketMaxNum, CheckRoomForBuckets(11, 100, 160));
 }
 
 TEST(SettingsTest, ClientsAreToldWhatTheyCanReach) {

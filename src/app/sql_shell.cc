@@ -94,7 +94,8 @@ bool RunComplete(SqlRunner& client, const std::string& format, std::string* pend
     if (!status.ok()) PrintError(status);
   }
   pending->erase(0, used);
-  if (sql::SplitStatements(*pending).empty()) pending->clear();  // Blanks and comments are no start.
+  if (sql::SplitStatements(*pending).empty())
+    pending->clear();  // Blanks and comments are no start.
   return true;
 }
 

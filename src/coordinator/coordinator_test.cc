@@ -87,6 +87,20 @@ TEST_F(CoordinatorTest, ACreatedTableIsLedWhenTheReplyComes) {
   EXPECT_TRUE(h_.lake.tables.empty());
 }
 
+TEST_F(CoordinatorTest, RefusesBucketsThatTheMachineHasNoRoomFor) {
+  h_.Stop();
+  h_.settings.check_room = [](int64_t buckets) {
+    return buckets <= 4 ? Status::OK() : Error(ErrorCode::kBucketMaxNum, "no room");
+  };
+  h_.Start();
+  auto descriptor = LogTable();
+  descriptor.bucket_count = 5;
+  EXPECT_CODE(ErrorCode::kBucketMaxNum, h_.CreateTable(kPath, descriptor));
+  EXPECT_EQ(Table(), nullptr);
+  descriptor.bucket_count = 4;
+  EXPECT_OK(h_.CreateTable(kPath, descriptor));
+}
+
 TEST_F(CoordinatorTest, RefusesTablesWithTheDocumentedCodes) {
   ASSERT_OK(h_.CreateTable(kPath, LogTable()));
   EXPECT_CODE(ErrorCode::kTableAlreadyExist, h_.CreateTable(kPath, LogTable()));

@@ -25,6 +25,8 @@ Result<types::TableDescriptor> Ddl::CompleteDescriptor(const std::string& json) 
 Result<std::vector<meta::BucketState>> Ddl::Assign(const types::TableDescriptor& descriptor) const {
   ASSIGN_OR_RAISE(const int64_t replicas,
                   types::ParseInteger(descriptor.Property("table.replication.factor", "1")));
+  if (options_.settings->check_room)
+    RETURN_NOT_OK(options_.settings->check_room(*descriptor.bucket_count));
   return AssignBuckets(*descriptor.bucket_count, static_cast<int32_t>(replicas),
                        options_.link->server_ids(), state()->coordinator_epoch, *options_.random);
 }

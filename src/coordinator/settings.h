@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "io/transport.h"
 
 namespace sluice::coordinator {
@@ -23,6 +25,8 @@ struct ClusterSettings {
   int32_t kv_snapshots_retained = 2;                    ///< kv.snapshot.num-retained
   int64_t kv_lease_check_interval_ms =
       10 * 60 * 1000;  ///< kv.snapshot.lease.expiration-check-interval
+  /// Whether the machine has room for the files of so many more buckets; empty = always.
+  std::function<Status(int64_t buckets)> check_room;
 };
 
 /// A tablet server that the coordinator may place buckets on.

@@ -26,6 +26,7 @@ using internal::AsioLoop;
 constexpr size_t kCopyChunkBytes = 256 << 10;
 // A fast reader must not hold the loop for a whole segment: after so much others get their turn.
 constexpr size_t kTurnBytes = 1 << 20;
+constexpr uint64_t kTriesPerWarning = 100;  // Of accepts that fail, each 100 ms.
 
 AsioLoop& ToAsio(Loop& loop) {
   auto* asio_loop = dynamic_cast<AsioLoop*>(&loop);
@@ -280,11 +281,13 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop> {
     if (error == asio::error::operation_aborted) return;
     if (error) {
       // Most likely out of descriptors: trying again at once would spin.
-      LogWarn("cannot accept a connection reason={}", error.message());
+      if (refused_++ % kTriesPerWarning == 0)
+        LogWarn("cannot accept connections reason={} tries={}", error.message(), refused_);
       loops_[0]->After(std::chrono::milliseconds(100),
                        [self = shared_from_this()] { self->AcceptNext(); });
       return;
     }
+    refused_ = 0;
     auto held = std::make_shared<tcp::socket>(std::move(socket));
     target.Post([self = shared_from_this(), &target, held] {
       self->accept_(std::make_unique<SocketConnection>(target, std::move(*held)));
@@ -295,6 +298,7 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop> {
   std::mutex mutex_;  // Guards acceptor_ and next_: Close comes from any thread.
   tcp::acceptor acceptor_;
   size_t next_ = 0;
+  uint64_t refused_ = 0;  // Tries without success since the last one with. One accept is under way.
   const std::vector<Loop*> loops_;
   const Network::Accept accept_;
 };
