@@ -15,7 +15,7 @@ MODULES = {
     "rocks": [],
     "shard": ["io"],
     "types": ["base"],
-    "wire": ["io"],  # For its Payload.
+    "wire": ["types", "io"],  # io for its Payload.
     "log": ["types", "wire", "io"],
     "kv": ["types", "wire", "io", "rocks"],
     "meta": ["types", "io", "rocks"],

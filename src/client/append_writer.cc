@@ -6,7 +6,7 @@
 #include "client/rows_internal.h"
 #include "client/write_buffers_internal.h"
 #include "types/table_options.h"
-#include "wire/log_batch.h"
+#include "wire/log_rows.h"
 
 namespace sluice::client {
 namespace {
@@ -39,12 +39,14 @@ struct AppendWriter::State : WriteBuffers<std::vector<Rows>> {
         table(std::move(t)),
         router(std::move(r)),
         batch_options(BatchOptionsOf(table->info)),
+        format(types::LogFormatOf(table->info.descriptor)),
         schema(table->info.descriptor.schema.ToArrow()) {}
 
   ClusterPtr cluster;
   TableMetaPtr table;
   RowRouter router;
   wire::LogBatchOptions batch_options;
+  types::LogFormat format;
   std::shared_ptr<arrow::Schema> schema;
   int32_t sticky_bucket = 0;  // Of rows without a bucket key, until a batch is full.
 
@@ -68,7 +70,7 @@ struct AppendWriter::State : WriteBuffers<std::vector<Rows>> {
         wire::LogBatchOptions with_writer = batch_options;
         with_writer.writer_id = writer_id;
         with_writer.batch_sequence = sequence;
-        return wire::BuildLogBatch(with_writer, *piece, {});
+        return wire::EncodeLogRows(with_writer, format, table->info.descriptor.schema, *piece, {});
       };
       RETURN_NOT_OK(sender()->Add(bucket, piece->num_rows(), build));
     }
@@ -89,10 +91,6 @@ io::Task<Result<std::unique_ptr<AppendWriter>>> AppendWriter::Open(io::Loop& loo
   if (descriptor.has_primary_key())
     co_return Error(ErrorCode::kInvalidTable,
                     "table has a primary key, rows are upserted table=", path);
-  if (!types::HasArrowLog(descriptor)) {
-    co_return Error(ErrorCode::kInvalidTable,
-                    "only logs in ARROW format can be written table=", path);
-  }
   CO_ASSIGN_OR_RETURN(RowRouter router, RowRouter::Make(table->info));
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options), std::move(router));
   CO_RETURN_NOT_OK(co_await BatchSender::Start(state->sender()));

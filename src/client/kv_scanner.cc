@@ -4,7 +4,7 @@
 
 #include "client/rows_internal.h"
 #include "wire/frame.h"
-#include "wire/log_batch.h"
+#include "wire/log_rows.h"
 #include "wire/proto/kv.pb.h"
 
 namespace sluice::client {
@@ -129,12 +129,13 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LastLogRows(
                                                                      batch->header().schema_id));
       schema = *older;
     }
-    const auto rows = wire::DecodeRows(*batch, schema.ToArrow());
+    const auto rows =
+        wire::DecodeLogRows(*batch, types::LogFormatOf(table->info.descriptor), schema);
     if (!rows.ok()) {
       co_return rows.status().WithMessage(rows.status().message(), " table=", table->info.path, " ",
                                           bucket, " offset=", batch->header().base_offset);
     }
-    CO_ASSIGN_OR_RETURN(auto adapted, AdaptRows(**rows, schema, latest));
+    CO_ASSIGN_OR_RETURN(auto adapted, AdaptRows(*rows->rows, schema, latest));
     parts.push_back(std::move(adapted));
   }
   CO_ASSIGN_OR_RETURN(const auto all, Concatenate(std::move(parts), latest.ToArrow()));

@@ -11,6 +11,7 @@
 #include "types/row_batches.h"
 #include "types/table_options.h"
 #include "wire/frame.h"
+#include "wire/log_rows.h"
 #include "wire/proto/log.pb.h"
 #include "wire/records.h"
 
@@ -78,6 +79,8 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   std::optional<io::Completion<bool>> waiting;
   Status failure;  // Final error of a bucket, for the first Poll that has no rows to give.
 
+  types::LogFormat format() const { return types::LogFormatOf(table->info.descriptor); }
+
   void Wake() {
     if (!waiting) return;
     waiting->Set(true);
@@ -99,6 +102,9 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
       if (!positions.ok())
         return Error(ErrorCode::kInvalidColumnProjection, positions.status().message());
       wanted = *positions;
+    }
+    // Servers project columns out of Arrow batches alone.
+    if (!options.projection.empty() && format() == types::LogFormat::kArrow) {
       pushed = wanted;
       std::ranges::sort(pushed);
       pushed.erase(std::unique(pushed.begin(), pushed.end()), pushed.end());
@@ -252,6 +258,7 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   struct Work {
     types::BucketId bucket;
     types::Schema target;
+    types::LogFormat format;
     int64_t bytes_max;
     std::deque<Encoded> encoded;  // Afterwards the rest.
     std::vector<ScanBatch> decoded;
@@ -280,12 +287,13 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
                      "log batch does not match its crc offset=", header.base_offset);
       }
       const types::Schema sent = projected.empty() ? *one.schema : Cut(*one.schema, projected);
-      ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, sent.ToArrow()));
-      ASSIGN_OR_RAISE(const auto adapted, AdaptRows(*rows, sent, target));
+      ASSIGN_OR_RAISE(const wire::LogRows decoded_rows, wire::DecodeLogRows(batch, format, sent));
+      ASSIGN_OR_RAISE(const auto adapted, AdaptRows(*decoded_rows.rows, sent, target));
       ScanBatch out{bucket, one.first_offset(),          header.commit_timestamp_ms,
                     {},     adapted->Slice(one.skipped), one.high_watermark};
       if (batch.append_only()) return out;
-      for (const char change : batch.change_types().substr(static_cast<size_t>(one.skipped))) {
+      for (const char change :
+           std::string_view(decoded_rows.changes).substr(static_cast<size_t>(one.skipped))) {
         out.changes.push_back(static_cast<wire::ChangeType>(change));
       }
       return out;
@@ -338,6 +346,7 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
       const Asked asked{next->first, next->second.generation, next->second.fetch_offset};
       auto work = std::make_shared<Work>(Work{.bucket = asked.bucket,
                                               .target = self->target,
+                                              .format = self->format(),
                                               .bytes_max = left,
                                               .encoded = std::exchange(next->second.ready, {}),
                                               .decoded = {},
@@ -390,9 +399,6 @@ io::Task<Result<std::unique_ptr<LogScanner>>> LogScanner::Open(io::Loop& loop, C
                                                                LogScannerOptions options) {
   CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
                       co_await cluster->Table(loop, path, /*refresh=*/true));
-  if (!types::HasArrowLog(table->info.descriptor)) {
-    co_return Error(ErrorCode::kInvalidTable, "only logs in ARROW format can be read table=", path);
-  }
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options));
   CO_RETURN_NOT_OK(state->SetProjection());
   co_return std::unique_ptr<LogScanner>(new LogScanner(std::move(state)));

@@ -5,6 +5,7 @@
 #include "coordinator/coordinator_internal.h"
 #include "coordinator/message_parts_internal.h"
 #include "coordinator/remote_log_internal.h"
+#include "types/agg_function.h"
 #include "wire/frame.h"
 #include "wire/proto/acl.pb.h"
 #include "wire/proto/cluster.pb.h"
@@ -95,7 +96,7 @@ Result<types::Column> ColumnOf(const wire::PbAddColumn& added) {
                  type.status().message());
   }
   types::Column column{.name = added.column_name(), .type = *type, .comment = added.comment()};
-  column.agg_function = added.agg_function_type();
+  column.agg_function = types::AggName(added.agg_function_type());
   for (const wire::PbKeyValue& pair : added.agg_function_params())
     column.agg_parameters[pair.key()] = pair.value();
   return column;

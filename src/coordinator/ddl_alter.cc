@@ -58,10 +58,7 @@ Status AddColumn(const types::Column& added, types::TableDescriptor* descriptor)
   if (!added.type->nullable()) {
     return Error(ErrorCode::kUnknownServer, "an added column must be nullable column=", added.name);
   }
-  if (!added.agg_function.empty()) {
-    return Error(ErrorCode::kInvalidConfig,
-                 "aggregate function without the aggregation merge engine column=", added.name);
-  }
+  RETURN_NOT_OK(ValidateAggFunction(*descriptor, added));
   types::Column column = added;
   column.id = schema.highest_field_id + 1;
   schema.columns.push_back(std::move(column));

@@ -5,6 +5,7 @@
 
 #include "coordinator/auto_partition.h"
 #include "coordinator/table_options.h"
+#include "types/agg_function.h"
 #include "types/duration.h"
 #include "types/table_options.h"
 
@@ -113,11 +114,12 @@ Status CheckAutoIncrement(const TableDescriptor& descriptor) {
                    column.name);
   }
   const std::string engine = MergeEngine(descriptor);
-  return engine.empty() ? Status::OK()
-                        : Error(ErrorCode::kInvalidTable,
-                                "merge engine takes no partial updates, which an auto-increment "
-                                "column needs table.merge-engine=",
-                                engine);
+  return engine.empty() || engine == "AGGREGATION"
+             ? Status::OK()
+             : Error(ErrorCode::kInvalidTable,
+                     "merge engine takes no partial updates, which an auto-increment "
+                     "column needs table.merge-engine=",
+                     engine);
 }
 
 Status BadOption(std::string_view what, std::string_view key) {
@@ -150,45 +152,54 @@ Status CheckFormats(const TableDescriptor& descriptor) {
   const int64_t local_ttl_ms = DurationOption(descriptor, "table.log.local-ttl", "0 s");
   if (ttl_ms > 0 && local_ttl_ms > ttl_ms)
     return BadOption("above table.log.ttl", "table.log.local-ttl");
-  // The log engine reads and writes Arrow batches only.
-  if (types::UpperCase(descriptor.Property("table.log.format", "ARROW")) != "ARROW") {
-    return BadOption("log format is not supported here, only ARROW", "table.log.format");
+  const auto kv_format = types::KvFormatOf(descriptor);
+  if (descriptor.has_primary_key() && kv_format.ok() &&
+      *kv_format == types::RowFormat::kCompacted &&
+      types::LogFormatOf(descriptor) == types::LogFormat::kIndexed) {
+    return BadOption("rows of keys are COMPACTED, so those of the log are not INDEXED",
+                     "table.log.format");
   }
   return Status::OK();
 }
 
-Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
-  const bool has_key = descriptor.has_primary_key();
+Status CheckVersionColumn(const TableDescriptor& descriptor) {
+  constexpr std::string_view kKey = "table.merge-engine.versioned.ver-column";
+  const int index = descriptor.schema.IndexOf(descriptor.Property(std::string(kKey)));
+  if (index < 0) return BadOption("version column is missing", kKey);
+  switch (descriptor.schema.columns[index].type->kind()) {
+    case TypeKind::kInteger:
+    case TypeKind::kBigInt:
+    case TypeKind::kTimestamp:
+    case TypeKind::kTimestampLtz:
+      return Status::OK();
+    default:
+      return BadOption("version column is none of INT, BIGINT, TIMESTAMP, TIMESTAMP_LTZ", kKey);
+  }
+}
+
+Status CheckMergeEngine(const TableDescriptor& descriptor) {
   const std::string engine = MergeEngine(descriptor);
-  if (!engine.empty() && !has_key) return BadOption("needs a primary key", "table.merge-engine");
+  if (!engine.empty() && !descriptor.has_primary_key())
+    return BadOption("needs a primary key", "table.merge-engine");
+  if (engine == "VERSIONED") RETURN_NOT_OK(CheckVersionColumn(descriptor));
+  const bool wal = types::UpperCase(descriptor.Property("table.changelog.image")) == "WAL";
+  if (engine == "AGGREGATION" && wal) {
+    // Who must take back what it wrote finds the old values in the changelog.
+    return BadOption("the aggregation merge engine needs the full image", "table.changelog.image");
+  }
+  for (const Column& column : descriptor.schema.columns)
+    RETURN_NOT_OK(ValidateAggFunction(descriptor, column));
+  return Status::OK();
+}
+
+Status CheckPrimaryKeyOptions(const TableDescriptor& descriptor) {
+  RETURN_NOT_OK(CheckMergeEngine(descriptor));
+  const std::string engine = MergeEngine(descriptor);
   const std::string behavior = types::UpperCase(descriptor.Property("table.delete.behavior"));
-  if (!behavior.empty() && !has_key)
+  if (!behavior.empty() && !descriptor.has_primary_key())
     return BadOption("needs a primary key", "table.delete.behavior");
   if (behavior == "ALLOW" && (engine == "FIRST_ROW" || engine == "VERSIONED")) {
     return BadOption("merge engine does not allow deletes", "table.delete.behavior");
-  }
-  // The key engine merges by first row and by version only.
-  if (engine == "AGGREGATION")
-    return BadOption("the aggregation engine is not supported yet", "table.merge-engine");
-  if (engine == "VERSIONED") {
-    const std::string name = descriptor.Property("table.merge-engine.versioned.ver-column");
-    const int index = descriptor.schema.IndexOf(name);
-    if (index < 0)
-      return BadOption("version column is missing", "table.merge-engine.versioned.ver-column");
-    const TypeKind kind = descriptor.schema.columns[index].type->kind();
-    if (kind != TypeKind::kInteger && kind != TypeKind::kBigInt && kind != TypeKind::kTimestamp &&
-        kind != TypeKind::kTimestampLtz) {
-      return BadOption("version column is none of INT, BIGINT, TIMESTAMP, TIMESTAMP_LTZ",
-                       "table.merge-engine.versioned.ver-column");
-    }
-  }
-  for (const Column& column : descriptor.schema.columns) {
-    if (column.agg_function.empty()) continue;
-    if (Contains(descriptor.schema.primary_key, column.name)) {
-      return Invalid("aggregate function on a primary key column", column.name);
-    }
-    return Error(ErrorCode::kInvalidConfig,
-                 "aggregate function without the aggregation merge engine column=", column.name);
   }
   return Status::OK();
 }
@@ -298,6 +309,17 @@ Status ValidateColumn(const Column& column) {
       break;
   }
   return Status::OK();
+}
+
+Status ValidateAggFunction(const TableDescriptor& descriptor, const Column& column) {
+  if (column.agg_function.empty()) return Status::OK();
+  if (Contains(descriptor.schema.primary_key, column.name))
+    return Invalid("aggregate function on a primary key column", column.name);
+  if (MergeEngine(descriptor) != "AGGREGATION") {
+    return Error(ErrorCode::kInvalidConfig,
+                 "aggregate function without the aggregation merge engine column=", column.name);
+  }
+  return types::CheckAggFunction(column);
 }
 
 Status ValidatePartitionType(const Column& column) {

@@ -19,6 +19,10 @@ Status ValidateTable(const ClusterSettings& settings, const types::TableDescript
 /// Check one column as CREATE or ADD COLUMN brings it. Errors: kInvalidTable.
 Status ValidateColumn(const types::Column& column);
 
+/// Check the aggregate function of a column that a table has or gets. Errors: kInvalidTable,
+/// kInvalidConfig.
+Status ValidateAggFunction(const types::TableDescriptor& descriptor, const types::Column& column);
+
 /// Check that a type can be the type of a partition column. Errors: kInvalidTable.
 Status ValidatePartitionType(const types::Column& column);
 

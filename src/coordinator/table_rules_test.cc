@@ -169,7 +169,6 @@ TEST(TableRulesTest, RefusesOptionsThatItDoesNotKnowOrRead) {
       {"table.replication.factor", "0"},
       {"table.replication.factor", "one"},
       {"table.log.format", "AVRO"},
-      {"table.log.format", "INDEXED"},
       {"table.log.arrow.compression.zstd.level", "23"},
       {"table.log.tiered.local-segments", "0"},
       {"table.log.ttl", "soon"},
@@ -190,6 +189,16 @@ TEST(TableRulesTest, RefusesOptionsThatItDoesNotKnowOrRead) {
               Check(With(Table({"id"}), "table.kv.format-version", "3")));
 }
 
+TEST(TableRulesTest, LogsHaveFormats) {
+  for (const char* format : {"arrow", "indexed", "compacted"}) {
+    EXPECT_OK(Check(With(Table(), "table.log.format", format)));
+    EXPECT_OK(
+        Check(With(With(Table({"id"}), "table.log.format", format), "table.kv.format", "indexed")));
+  }
+  EXPECT_OK(Check(With(Table({"id"}), "table.log.format", "compacted")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table({"id"}), "table.log.format", "indexed")));
+}
+
 TEST(TableRulesTest, ChecksMergeEngines) {
   EXPECT_OK(Check(With(Table({"id"}), "table.merge-engine", "FIRST_ROW")));
   EXPECT_CODE(ErrorCode::kInvalidConfig,
@@ -200,14 +209,28 @@ TEST(TableRulesTest, ChecksMergeEngines) {
   EXPECT_CODE(ErrorCode::kInvalidConfig,
               Check(With(versioned, "table.merge-engine.versioned.ver-column", "day")));
   EXPECT_OK(Check(With(versioned, "table.merge-engine.versioned.ver-column", "id")));
-  // What the key engine cannot do.
-  TableDescriptor aggregating = Table({"id"});
+}
+
+TEST(TableRulesTest, ChecksAggregateFunctions) {
+  const auto table = [](const std::string& function, size_t column) {
+    TableDescriptor descriptor = With(Table({"id"}), "table.merge-engine", "aggregation");
+    descriptor.schema.columns[column].agg_function = function;
+    return descriptor;
+  };
+  EXPECT_OK(Check(With(Table({"id"}), "table.merge-engine", "aggregation")));
+  EXPECT_OK(Check(table("sum", 3)));
+  EXPECT_OK(Check(With(table("sum", 3), "table.delete.behavior", "allow")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(table("sum", 1)));
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(table("max", 0)));  // The key.
   EXPECT_CODE(ErrorCode::kInvalidConfig,
-              Check(With(aggregating, "table.merge-engine", "aggregation")));
-  aggregating.schema.columns[3].agg_function = "sum";
-  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(aggregating));
-  aggregating.schema.columns[0].agg_function = "max";
-  EXPECT_CODE(ErrorCode::kInvalidTable, Check(aggregating));
+              Check(With(table("sum", 3), "table.merge-engine", "first_row")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(table("sum", 3), "table.changelog.image", "wal")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, Check(With(Table(), "table.merge-engine", "aggregation")));
+  TableDescriptor counting = table("max", 3);
+  counting.schema.columns.push_back({.name = "n", .type = DataType::Of(TypeKind::kInteger)});
+  counting.schema.auto_increment = {"n"};
+  EXPECT_OK(Check(counting));
 }
 
 TEST(TableRulesTest, ChecksAutoIncrement) {

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "wire/kv_batch.h"
-#include "wire/log_batch.h"
+#include "wire/log_rows.h"
 
 namespace sluice::kv {
 
@@ -19,15 +19,26 @@ std::string_view CopyStored(int16_t schema_id, std::string_view row, Arena* byte
   return {at, size};
 }
 
-Result<std::string> BuildChangelogBatch(const RowVersion& version,
+namespace {
+
+// Do changelog and keys hold rows alike?
+bool SameFormat(types::LogFormat log, types::RowFormat kv) {
+  return log != types::LogFormat::kArrow && types::RowFormatOf(log) == kv;
+}
+
+}  // namespace
+
+Result<std::string> BuildChangelogBatch(const RowVersion& version, types::LogFormat format,
                                         std::span<const wire::ChangeType> changes,
                                         std::span<const std::string_view> rows,
                                         wire::LogBatchOptions options) {
   CHECK(changes.size() == rows.size());
   options.schema_id = static_cast<int16_t>(version.schema_id);
   if (rows.empty()) return wire::BuildEmptyLogBatch(options, /*append_only=*/false);
+  if (SameFormat(format, version.codec.format()))
+    return wire::BuildRowBatch(options, rows, changes);
   ASSIGN_OR_RAISE(const auto batch, version.codec.Decode(rows));
-  return wire::BuildLogBatch(options, *batch, changes);
+  return wire::EncodeLogRows(options, format, *version.schema, *batch, changes);
 }
 
 namespace {
@@ -39,10 +50,9 @@ struct KeptRecords {
   int64_t row_count_delta = 0;
 };
 
-Result<KeptRecords> KeepRecords(const wire::LogBatchView& batch, int64_t from) {
-  const wire::LogBatchHeader& header = batch.header();
+Result<KeptRecords> KeepRecords(const wire::LogBatchHeader& header, std::string_view changes,
+                                int64_t from) {
   KeptRecords kept;
-  const std::string_view changes = batch.change_types();
   for (int64_t i = std::max<int64_t>(0, from - header.base_offset); i < header.record_count; ++i) {
     const auto change = static_cast<wire::ChangeType>(changes[static_cast<size_t>(i)]);
     if (change == wire::ChangeType::kUpdateBefore) continue;  // Its +U follows.
@@ -59,14 +69,16 @@ Result<KeptRecords> KeepRecords(const wire::LogBatchView& batch, int64_t from) {
 }  // namespace
 
 Result<int64_t> FoldChangelogBatch(const wire::LogBatchView& batch, int64_t from,
-                                   const RowVersion& version, const RowKeys& keys, Arena* bytes,
+                                   const RowVersion& version, types::LogFormat format,
+                                   const RowKeys& keys, Arena* bytes,
                                    std::vector<KeyStore::Change>* changes) {
   const wire::LogBatchHeader& header = batch.header();
   if (header.record_count == 0) return 0;
   if (batch.append_only())
     return Corrupt("append-only batch in a changelog offset=", header.base_offset);
-  ASSIGN_OR_RAISE(const KeptRecords kept, KeepRecords(batch, from));
-  ASSIGN_OR_RAISE(const auto rows, wire::DecodeRows(batch, version.schema->ToArrow()));
+  ASSIGN_OR_RAISE(const wire::LogRows decoded, wire::DecodeLogRows(batch, format, *version.schema));
+  const auto& rows = decoded.rows;
+  ASSIGN_OR_RAISE(const KeptRecords kept, KeepRecords(header, decoded.changes, from));
   size_t at = changes->size();
   RETURN_NOT_OK(keys.EachKey(*version.schema, *rows, kept.rows, [&](std::string_view key) {
     changes->push_back({bytes->Copy(key), std::nullopt});

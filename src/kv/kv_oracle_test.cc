@@ -45,13 +45,16 @@ TestPut RandomPut(io::Random& random) {
   return Up(row);
 }
 
-TEST_P(KvOracleTest, StateIsTheChangelogFoldedThroughCrashesAndFlushes) {
-  const uint64_t seeds = GetParam().rocks ? 5 : 30;
+using Apply = void (*)(const std::vector<TestPut>&, bool partial, std::map<int32_t, TestRow>*);
+
+// Random operations, with crashes and flushes between any two.
+void RunOperations(KeyStores& stores, const std::string& folder, uint64_t seeds,
+                   const types::TableInfo& table, Apply apply) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     io::SeededRandom random(seed);
     ManualPool pool;
-    TestBucket bucket(*stores_, folder() + std::to_string(seed), TestTable(), &pool,
+    TestBucket bucket(stores, folder + std::to_string(seed), table, &pool,
                       /*bytes_max=*/6 << 10);
     ASSERT_OK(bucket.Reopen());
     std::map<int32_t, TestRow> oracle;
@@ -63,7 +66,7 @@ TEST_P(KvOracleTest, StateIsTheChangelogFoldedThroughCrashesAndFlushes) {
         const bool partial = random.Below(4) == 0;
         const auto done = bucket.Put(puts, partial ? std::vector<int>{0, 2} : std::vector<int>{});
         if (done.ok()) {
-          ApplyToOracle(puts, partial, &oracle);
+          apply(puts, partial, &oracle);
         } else {
           EXPECT_CODE(ErrorCode::kStorageBackpressure, done.status());
           pool.RunAll();
@@ -101,6 +104,39 @@ TEST_P(KvOracleTest, StateIsTheChangelogFoldedThroughCrashesAndFlushes) {
     }
     pool.RunAll();
   }
+}
+
+TEST_P(KvOracleTest, StateIsTheChangelogFoldedThroughCrashesAndFlushes) {
+  RunOperations(*stores_, folder(), GetParam().rocks ? 5 : 30, TestTable(), &ApplyToOracle);
+}
+
+// name is the greatest, amount the sum, version the last.
+void AggregateInOracle(const std::vector<TestPut>& puts, bool partial,
+                       std::map<int32_t, TestRow>* state) {
+  for (const TestPut& put : puts) {
+    const auto at = state->find(put.row.id);
+    if (put.is_delete || at == state->end()) {
+      ApplyToOracle({put}, partial, state);
+      continue;
+    }
+    TestRow& row = at->second;
+    if (put.row.amount) {
+      row.amount = static_cast<int64_t>(static_cast<uint64_t>(row.amount.value_or(0)) +
+                                        static_cast<uint64_t>(*put.row.amount));
+    }
+    if (partial) continue;
+    row.name = std::max(row.name, put.row.name);  // None is the least.
+    row.version = put.row.version;
+  }
+}
+
+TEST_P(KvOracleTest, AggregatesLiveThroughCrashesAndFlushes) {
+  types::TableInfo table =
+      TestTable({{"table.merge-engine", "aggregation"}, {"table.delete.behavior", "ALLOW"}});
+  table.descriptor.schema.columns[1].agg_function = "max";
+  table.descriptor.schema.columns[2].agg_function = "sum";
+  table.descriptor.schema.columns[3].agg_function = "last_value";
+  RunOperations(*stores_, folder(), GetParam().rocks ? 5 : 30, table, &AggregateInOracle);
 }
 
 // Flushes run on a thread while the shard puts, reads and scans.

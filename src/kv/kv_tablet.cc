@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "kv/changelog.h"
 #include "kv/flusher.h"
+#include "kv/key_rows.h"
 #include "kv/kv_scan.h"
 #include "kv/merge_cursor.h"
 #include "kv/put_batch.h"
@@ -90,13 +91,12 @@ int64_t KvTablet::log_offset() const { return write_back_->upto().log_offset; }
 int64_t KvTablet::applied_offset() const { return applied_.log_offset; }
 
 Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
-                                   std::span<const int> target_columns, bool overwrite,
-                                   Reads reads) {
+                                   std::span<const int> target_columns, PutMode mode, Reads reads) {
   MaybeStartFlush();  // Also when refused: a failed flush is tried again by the puts that it holds
                       // up.
   RETURN_NOT_OK(RefuseWhenFull());
   if (!batch.CrcMatches()) return Corrupt("kv batch fails its crc ", options_.bucket.ToString());
-  ASSIGN_OR_RAISE(PutBatch put, PutBatch::Parse(*rows_, batch, target_columns, overwrite));
+  ASSIGN_OR_RAISE(PutBatch put, PutBatch::Parse(*rows_, batch, target_columns, mode));
   const auto keys = put.keys_to_read();
   ASSIGN_OR_RAISE(const Values old_values,
                   Read(keys, &WriteBack::FindNewest, reads, kReadBytesMax));
@@ -108,6 +108,17 @@ Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
   prepared.ticket = next_ticket_++;
   write_back_->Stage(prepared.ticket, std::move(changes));
   return prepared;
+}
+
+Result<KvTablet::KeyBatch> KvTablet::BatchOfKeys(std::span<const std::string_view> keys) const {
+  const RowVersion& latest = rows_->versions.latest();
+  ASSIGN_OR_RAISE(const KeyRows key_rows,
+                  KeyRows::Make(options_.table.descriptor, latest, options_.partition_values));
+  ASSIGN_OR_RAISE(const std::vector<std::string> rows, key_rows.RowsOf(keys));
+  std::vector<wire::KvRecord> records;
+  for (size_t i = 0; i < keys.size(); ++i) records.push_back({keys[i], rows[i]});
+  return KeyBatch{wire::BuildKvBatch(static_cast<int16_t>(latest.schema_id), -1, -1, records),
+                  key_rows.key_columns()};
 }
 
 int64_t KvTablet::IdsLacking(const wire::KvBatchView& batch) const {
@@ -165,7 +176,7 @@ Result<KvTablet::Values> KvTablet::Read(std::span<const std::string_view> keys, 
 Result<std::string> KvTablet::BuildChangelog(const Prepared& prepared,
                                              wire::LogBatchOptions options) const {
   ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(prepared.schema_id));
-  return BuildChangelogBatch(*version, prepared.changes, prepared.rows, options);
+  return BuildChangelogBatch(*version, rows_->log_format, prepared.changes, prepared.rows, options);
 }
 
 void KvTablet::Commit(Prepared prepared, int64_t base_offset, int64_t next_offset,

@@ -34,10 +34,18 @@ class WriteBack;
 struct Found;
 class Flusher;
 
+/// How a put meets the rows that are there.
+enum class PutMode : uint8_t {
+  kMerge,      ///< As the table's merge engine says.
+  kOverwrite,  ///< Past the merge engine, and past the delete behavior.
+  kIfAbsent,   ///< Only keys that are not there get a row.
+};
+
 struct KvOptions {
-  std::string folder;      ///< Of the key store: `…/kv-{bucket}`.
-  types::BucketId bucket;  ///< For messages.
-  types::TableInfo table;  ///< Latest schema and properties.
+  std::string folder;                         ///< Of the key store: `…/kv-{bucket}`.
+  types::BucketId bucket;                     ///< For messages.
+  types::TableInfo table;                     ///< Latest schema and properties.
+  std::vector<std::string> partition_values;  ///< Of the bucket's partition, as text.
   /// Columns of an older (or the latest) schema id. Errors: kSchemaNotExist.
   std::function<Result<std::shared_ptr<const types::Schema>>(int32_t schema_id)> schema_of;
   KeyStores* stores = nullptr;     ///< Outlives the tablet.
@@ -117,17 +125,24 @@ class KvTablet {
   /// Resolve a batch against the newest state, staged or not; nothing is visible yet.
   ///
   /// `target_columns`: positions of a partial update in the batch's schema, empty = all.
-  /// `overwrite`: past the merge engine. Errors: kCorruptRecord, kSchemaNotExist,
+  /// Errors: kCorruptRecord, kSchemaNotExist,
   /// kInvalidTargetColumn, kDeletionDisabled (nothing is staged); kRecordTooLarge when old values
   /// or changes pass kReadBytesMax; kStorageBackpressure when the write-back table is full;
   /// Cancelled with `kCachedOnly`.
   Result<Prepared> Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
-                           bool overwrite, Reads reads = Reads::kMayWait);
+                           PutMode mode, Reads reads = Reads::kMayWait);
+  /// What Prepare takes with `kIfAbsent` to give these keys rows of nothing else, a partial update
+  /// of `target_columns`. Errors: kCorruptRecord for bytes that are no key.
+  struct KeyBatch {
+    std::string batch;
+    std::vector<int> target_columns;
+  };
+  Result<KeyBatch> BatchOfKeys(std::span<const std::string_view> keys) const;
   /// Ids that Prepare needs at most for a batch of a table with an auto-increment column and does
   /// not have: to be added before. Unused ones are lost with the tablet.
   int64_t IdsLacking(const wire::KvBatchView& batch) const;
   void AddIds(int64_t first, int64_t count) { ids_.Add(first, count); }
-  /// The changelog batch of `prepared` for the log: Arrow rows, or an empty batch when nothing
+  /// The changelog batch of `prepared` for the log, an empty one when nothing
   /// changed. Writer id, sequence and compression come from `options`, the schema id from
   /// `prepared`.
   Result<std::string> BuildChangelog(const Prepared& prepared, wire::LogBatchOptions options) const;

@@ -10,37 +10,25 @@
 #include "wire/log_batch.h"
 
 namespace sluice::kv {
-namespace {
-
-Status CheckSupported(const types::TableDescriptor& descriptor) {
-  if (!types::HasArrowLog(descriptor)) {
-    return Error(ErrorCode::kInvalidTable, "changelog format is not supported table.log.format=",
-                 descriptor.Property("table.log.format"));
-  }
-  return Status::OK();
-}
-
-}  // namespace
 
 Result<std::unique_ptr<TabletRows>> TabletRows::Make(const types::TableInfo& table,
                                                      RowVersions::SchemaOf schema_of) {
-  RETURN_NOT_OK(CheckSupported(table.descriptor));
   ASSIGN_OR_RAISE(const types::RowFormat format, types::KvFormatOf(table.descriptor));
   ASSIGN_OR_RAISE(auto keys, RowKeys::Make(format, table.descriptor));
   ASSIGN_OR_RAISE(const MergeRules rules, MergeRules::Of(table.descriptor));
   RowVersions versions(format, table, std::move(schema_of));
-  RowMerger merger(rules, table.descriptor, versions.latest());
-  return std::make_unique<TabletRows>(
-      TabletRows{std::move(versions), std::move(keys), std::move(merger)});
+  ASSIGN_OR_RAISE(RowMerger merger, RowMerger::Make(rules, table.descriptor, versions.latest()));
+  return std::make_unique<TabletRows>(TabletRows{std::move(versions), std::move(keys),
+                                                 std::move(merger),
+                                                 types::LogFormatOf(table.descriptor)});
 }
 
 Result<PutBatch> PutBatch::Parse(TabletRows& rows, const wire::KvBatchView& batch,
-                                 std::span<const int> target_columns, bool overwrite) {
+                                 std::span<const int> target_columns, PutMode mode) {
   ASSIGN_OR_RAISE(const RowVersion* version, rows.versions.Find(batch.header().schema_id));
   const bool brings_rows = std::ranges::any_of(
       batch.records(), [](const wire::KvRecord& record) { return record.row.has_value(); });
-  ASSIGN_OR_RAISE(PutShape shape,
-                  rows.merger.ShapeOf(*version, target_columns, overwrite, brings_rows));
+  ASSIGN_OR_RAISE(PutShape shape, rows.merger.ShapeOf(*version, target_columns, mode, brings_rows));
   PutBatch put(rows, std::move(shape));
   put.records_ = batch.records();
   RETURN_NOT_OK(put.CheckRows(batch));
@@ -59,7 +47,7 @@ Status PutBatch::CheckRows(const wire::KvBatchView& batch) {
     if (record.row.has_value()) {
       rows.push_back(*record.row);
       put_keys.push_back(record.key);
-    } else if (rows_.rules().deletes == DeleteBehavior::kDisable) {
+    } else if (shape_.deletes == DeleteBehavior::kDisable) {
       return Error(ErrorCode::kDeletionDisabled, "the table's delete behavior is disable");
     }
   }
@@ -103,8 +91,7 @@ void PutBatch::AssignSlots() {
     while (places[at] != 0 && slots_[places[at] - 1].key != record.key)
       at = (at + 1) & (places.size() - 1);
     if (places[at] == 0) {
-      const bool ignored =
-          !record.row.has_value() && rows_.rules().deletes == DeleteBehavior::kIgnore;
+      const bool ignored = !record.row.has_value() && shape_.deletes == DeleteBehavior::kIgnore;
       const bool read = !(blind() && (record.row.has_value() || ignored));
       slots_.push_back(Slot{.key = record.key, .read = read});
       places[at] = static_cast<uint32_t>(slots_.size());
@@ -147,7 +134,7 @@ Status PutBatch::Merge(NewIds* ids) {
     if (records_[i].row.has_value()) {
       RETURN_NOT_OK(PutRecord(slot, *records_[i].row, rest.first(width)));
       rest = rest.subspan(width);
-    } else if (rows_.rules().deletes == DeleteBehavior::kAllow) {
+    } else if (shape_.deletes == DeleteBehavior::kAllow) {
       RETURN_NOT_OK(DeleteRecord(slot));
     }
     if (emitted_bytes_ > kReadBytesMax) {

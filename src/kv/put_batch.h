@@ -13,6 +13,7 @@
 #include "kv/row_merger.h"
 #include "kv/row_versions.h"
 #include "kv/write_back.h"
+#include "types/table_options.h"
 #include "wire/kv_batch.h"
 
 namespace sluice::kv {
@@ -22,6 +23,7 @@ struct TabletRows {
   RowVersions versions;
   RowKeys keys;
   RowMerger merger;
+  types::LogFormat log_format;  // Of the changelog.
 
   /// Errors: kInvalidTable.
   static Result<std::unique_ptr<TabletRows>> Make(const types::TableInfo& table,
@@ -36,7 +38,7 @@ struct TabletRows {
 class PutBatch {
  public:
   static Result<PutBatch> Parse(TabletRows& rows, const wire::KvBatchView& batch,
-                                std::span<const int> target_columns, bool overwrite);
+                                std::span<const int> target_columns, PutMode mode);
 
   /// Each key once whose old value the merge needs.
   std::vector<std::string_view> keys_to_read() const;

@@ -20,8 +20,8 @@ Result<Replayed> Replayer::Fold(std::string_view log, int64_t base_offset) {
     }
     ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(header.schema_id));
     ASSIGN_OR_RAISE(const int64_t delta,
-                    FoldChangelogBatch(*batch, part.next_offset, *version, rows_->keys, bytes.get(),
-                                       &part.changes.list));
+                    FoldChangelogBatch(*batch, part.next_offset, *version, rows_->log_format,
+                                       rows_->keys, bytes.get(), &part.changes.list));
     part.row_count_delta += delta;
     part.log_bytes += batch->bytes().size();
     part.next_offset = header.next_offset();

@@ -4,6 +4,7 @@
 #include <arrow/util/utf8.h>
 
 #include "base/bytes.h"
+#include "wire/log_rows.h"
 
 namespace sluice::kv {
 namespace {
@@ -76,6 +77,24 @@ Status RowCheck::CheckNested(std::span<const Part> parts) const {
   ASSIGN_OR_RAISE(const auto batch, nested_codec_.DecodeParts(nested));
   const Status valid = batch->ValidateFull();
   return valid.ok() ? valid : Corrupt("nested value is damaged: ", valid.message());
+}
+
+Status CheckLogRows(const wire::LogBatchView& batch, types::LogFormat format,
+                    const types::Schema& schema) {
+  ASSIGN_OR_RAISE(const wire::RowRecords records, wire::SplitRowBatch(batch));
+  const types::RowCodec codec(types::RowFormatOf(format), TypesOf(schema.columns));
+  const size_t width = schema.columns.size();
+  Parts parts(records.rows.size() * width);
+  for (size_t i = 0; i < records.rows.size(); ++i) {
+    const auto own = std::span(parts).subspan(i * width, width);
+    RETURN_NOT_OK(codec.SplitInto(records.rows[i], own));
+    for (size_t column = 0; column < width; ++column) {
+      if (own[column].has_value() || schema.columns[column].type->nullable()) continue;
+      return Error(ErrorCode::kInvalidTable,
+                   "column does not allow NULL column=", schema.columns[column].name);
+    }
+  }
+  return RowCheck(schema, codec).Check(records.rows, parts);
 }
 
 }  // namespace sluice::kv

@@ -8,6 +8,11 @@
 #include "base/error.h"
 #include "types/row.h"
 #include "types/schema.h"
+#include "types/table_options.h"
+
+namespace sluice::wire {
+class LogBatchView;
+}  // namespace sluice::wire
 
 namespace sluice::kv {
 
@@ -42,5 +47,10 @@ class RowCheck {
   std::vector<size_t> nested_;
   types::RowCodec nested_codec_;  // Rows of the nested columns alone.
 };
+
+/// Check the rows that a client appends to a log in a row format. Errors: kCorruptRecord;
+/// kInvalidTable, naming the column, for a NULL where none may be.
+Status CheckLogRows(const wire::LogBatchView& batch, types::LogFormat format,
+                    const types::Schema& schema);
 
 }  // namespace sluice::kv

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "types/table_options.h"
 
@@ -15,7 +13,8 @@ Result<MergeEngine> EngineNamed(const std::string& name) {
   if (name.empty()) return MergeEngine::kDefault;
   if (name == "FIRST_ROW") return MergeEngine::kFirstRow;
   if (name == "VERSIONED") return MergeEngine::kVersioned;
-  return Error(ErrorCode::kInvalidTable, "merge engine is not supported table.merge-engine=", name);
+  if (name == "AGGREGATION") return MergeEngine::kAggregation;
+  return Error(ErrorCode::kInvalidTable, "unknown table.merge-engine=", name);
 }
 
 Result<DeleteBehavior> BehaviorNamed(const std::string& name, MergeEngine engine) {
@@ -26,30 +25,13 @@ Result<DeleteBehavior> BehaviorNamed(const std::string& name, MergeEngine engine
   return Error(ErrorCode::kInvalidTable, "unknown table.delete.behavior=", name);
 }
 
-// A version as a pair that compares like the value: (integer or milliseconds, nanoseconds of the
-// millisecond).
-using VersionOrder = std::pair<int64_t, int32_t>;
-
-Result<VersionOrder> OrderOf(const types::Column& column, types::RowFormat format,
-                             std::string_view part) {
-  const types::DataType& type = *column.type;
-  const bool timestamp =
-      type.kind() == types::TypeKind::kTimestamp || type.kind() == types::TypeKind::kTimestampLtz;
-  const bool nanos = timestamp && type.precision() > 3;
-  if (format == types::RowFormat::kIndexed) {
-    const size_t width = type.kind() == types::TypeKind::kInteger ? 4 : nanos ? 12 : 8;
-    if (part.size() != width)
-      return Corrupt("version value has the wrong size column=", column.name,
-                     " size_bytes=", part.size());
-    if (width == 4) return VersionOrder(LoadLe<int32_t>(part.data()), 0);
-    return VersionOrder(LoadLe<int64_t>(part.data()), nanos ? LoadLe<int32_t>(part.data() + 8) : 0);
-  }
-  uint64_t value = 0;
-  uint64_t rest = 0;
-  if (!TakeVarint(&part, &value) || (nanos && !TakeVarint(&part, &rest)))
-    return Corrupt("version value ends early column=", column.name);
-  if (type.kind() == types::TypeKind::kInteger) return VersionOrder(static_cast<int32_t>(value), 0);
-  return VersionOrder(static_cast<int64_t>(value), static_cast<int32_t>(rest));
+// A version as a pair that compares like the value.
+Result<types::PartValue::Time> OrderOf(const types::PartValue& version, std::string_view part) {
+  const types::TypeKind kind = version.type().kind();
+  if (kind == types::TypeKind::kTimestamp || kind == types::TypeKind::kTimestampLtz)
+    return version.Timestamp(part);
+  ASSIGN_OR_RAISE(const int64_t number, version.Integer(part));
+  return types::PartValue::Time(number, 0);
 }
 
 }  // namespace
@@ -73,25 +55,34 @@ Result<MergeRules> MergeRules::Of(const types::TableDescriptor& descriptor) {
   return rules;
 }
 
-RowMerger::RowMerger(const MergeRules& rules, const types::TableDescriptor& descriptor,
-                     const RowVersion& latest)
-    : rules_(rules), latest_(latest) {
+Result<RowMerger> RowMerger::Make(const MergeRules& rules, const types::TableDescriptor& descriptor,
+                                  const RowVersion& latest) {
+  RowMerger merger(rules, latest);
   for (const types::Column& column : latest.schema->columns) {
     const auto& key = descriptor.schema.primary_key;
-    key_column_.push_back(std::find(key.begin(), key.end(), column.name) != key.end());
+    merger.key_column_.push_back(std::find(key.begin(), key.end(), column.name) != key.end());
   }
+  if (rules.engine == MergeEngine::kAggregation) {
+    ASSIGN_OR_RAISE(merger.aggregators_, MakeAggregators(*latest.schema, latest.codec.format()));
+  }
+  return merger;
 }
 
 Result<PutShape> RowMerger::ShapeOf(const RowVersion& version, std::span<const int> target_columns,
-                                    bool overwrite, bool brings_rows) const {
-  PutShape shape{&version, {}, overwrite ? MergeEngine::kDefault : rules_.engine};
+                                    PutMode mode, bool brings_rows) const {
+  PutShape shape{&version, {}, rules_.engine, rules_.deletes};
+  shape.if_absent = mode == PutMode::kIfAbsent;
+  if (mode == PutMode::kOverwrite) {
+    shape.engine = MergeEngine::kDefault;
+    shape.deletes = DeleteBehavior::kAllow;
+  }
   if (target_columns.empty() && rules_.auto_column >= 0 && brings_rows) {
     return Error(ErrorCode::kInvalidTargetColumn,
                  "the server fills in a column, so rows must come without it column=",
                  latest_.schema->columns[rules_.auto_column].name);
   }
   if (target_columns.empty()) return shape;
-  if (shape.engine != MergeEngine::kDefault) {
+  if (shape.engine == MergeEngine::kFirstRow || shape.engine == MergeEngine::kVersioned) {
     return Error(ErrorCode::kInvalidTargetColumn,
                  "the table's merge engine takes no partial update");
   }
@@ -135,11 +126,14 @@ Result<MergeOutcome> RowMerger::Put(const PutShape& shape, std::optional<std::st
                                     MergeScratch* scratch) const {
   CHECK(parts.size() == key_column_.size());
   RETURN_NOT_OK(CheckNulls(parts));
-  if (shape.engine == MergeEngine::kFirstRow && old_row.has_value()) return MergeOutcome{};
+  const bool keeps = shape.if_absent || shape.engine == MergeEngine::kFirstRow;
+  if (keeps && old_row.has_value()) return MergeOutcome{};
   if (shape.engine == MergeEngine::kVersioned && old_row.has_value()) {
     ASSIGN_OR_RAISE(const bool older, IsOlder(parts, *old_row));
     if (older) return MergeOutcome{};
   }
+  if (shape.engine == MergeEngine::kAggregation && old_row.has_value())
+    return Aggregate(shape, *old_row, parts, scratch);
   if (!shape.partial()) return row != nullptr ? MergeOutcome{true, *row} : Joined(parts, scratch);
   Parts& merged = scratch->parts;
   merged.assign(parts.size(), std::nullopt);
@@ -148,6 +142,24 @@ Result<MergeOutcome> RowMerger::Put(const PutShape& shape, std::optional<std::st
     if (shape.target[i]) merged[i] = parts[i];
   }
   if (rules_.auto_column >= 0 && !old_row.has_value()) RETURN_NOT_OK(SetId(scratch));
+  return Joined(merged, scratch);
+}
+
+Result<MergeOutcome> RowMerger::Aggregate(const PutShape& shape, std::string_view old_row,
+                                          std::span<const Part> parts,
+                                          MergeScratch* scratch) const {
+  Parts& merged = scratch->parts;
+  merged.resize(parts.size());
+  scratch->values.resize(parts.size());
+  RETURN_NOT_OK(latest_.codec.SplitInto(old_row, merged));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (key_column_[i] || (shape.partial() && !shape.target[i])) continue;
+    ASSIGN_OR_RAISE(merged[i], aggregators_[i].Fold(merged[i], parts[i], &scratch->values[i]));
+  }
+  if (!CheckNulls(merged).ok()) {
+    return Error(ErrorCode::kInvalidTable,
+                 "a decimal of a NOT NULL column has become too large for it");
+  }
   return Joined(merged, scratch);
 }
 
@@ -161,14 +173,8 @@ Status RowMerger::SetId(MergeScratch* scratch) const {
     return Error(ErrorCode::kInvalidTable, "an auto-increment column has no values left column=",
                  latest_.schema->columns[at].name);
   }
-  scratch->id.clear();
-  if (latest_.codec.format() == types::RowFormat::kCompacted) {
-    AppendVarint(&scratch->id, static_cast<uint64_t>(id));
-  } else if (wide) {
-    AppendLe<int64_t>(&scratch->id, id);
-  } else {
-    AppendLe<int32_t>(&scratch->id, static_cast<int32_t>(id));
-  }
+  types::PartValue(latest_.codec.format(), latest_.codec.columns()[at])
+      .PutInteger(id, &scratch->id);
   scratch->parts[at] = scratch->id;
   return Status::OK();
 }
@@ -211,11 +217,9 @@ Result<bool> RowMerger::IsOlder(std::span<const Part> parts, std::string_view ol
   ASSIGN_OR_RAISE(const Parts old_parts, latest_.codec.Split(old_row));
   if (!old_parts[position].has_value()) return false;
   if (!parts[position].has_value()) return true;
-  const types::Column& column = latest_.schema->columns[position];
-  ASSIGN_OR_RAISE(const VersionOrder now,
-                  OrderOf(column, latest_.codec.format(), *parts[position]));
-  ASSIGN_OR_RAISE(const VersionOrder before,
-                  OrderOf(column, latest_.codec.format(), *old_parts[position]));
+  const types::PartValue version(latest_.codec.format(), latest_.codec.columns()[position]);
+  ASSIGN_OR_RAISE(const types::PartValue::Time now, OrderOf(version, *parts[position]));
+  ASSIGN_OR_RAISE(const types::PartValue::Time before, OrderOf(version, *old_parts[position]));
   return now < before;
 }
 

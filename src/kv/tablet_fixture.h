@@ -19,7 +19,7 @@
 #include "kv/replayer.h"
 #include "types/row.h"
 #include "wire/kv_batch.h"
-#include "wire/log_batch.h"
+#include "wire/log_rows.h"
 
 namespace sluice::kv {
 
@@ -210,10 +210,10 @@ class TestBucket {
   }
 
   Result<Prepared> Prepare(const std::vector<TestPut>& puts, std::vector<int> targets = {},
-                           int32_t schema_id = 0, bool overwrite = false) {
+                           int32_t schema_id = 0, PutMode mode = PutMode::kMerge) {
     const std::string bytes = KvBatch(puts, schema_id);
     ASSIGN_OR_RAISE(const auto batch, wire::KvBatchView::Parse(bytes));
-    return tablet_->Prepare(batch, targets, overwrite);
+    return tablet_->Prepare(batch, targets, mode);
   }
 
   /// Append the changelog and make it visible; what was appended.
@@ -240,10 +240,11 @@ class TestBucket {
     std::vector<Change> changes;
     if (batch.header().record_count == 0) return changes;
     ASSIGN_OR_RAISE(const auto rows,
-                    wire::DecodeRows(batch, schemas_.at(batch.header().schema_id)->ToArrow()));
-    const auto decoded = FromArrow(*rows);
+                    wire::DecodeLogRows(batch, types::LogFormatOf(table_.descriptor),
+                                        *schemas_.at(batch.header().schema_id)));
+    const auto decoded = FromArrow(*rows.rows);
     for (size_t i = 0; i < decoded.size(); ++i) {
-      changes.push_back({static_cast<wire::ChangeType>(batch.change_types()[i]), decoded[i]});
+      changes.push_back({static_cast<wire::ChangeType>(rows.changes[i]), decoded[i]});
     }
     return changes;
   }

@@ -215,6 +215,26 @@ class SilentCatalog : public MemoryCatalog {
   }
 };
 
+TEST(SessionTest, AggregateFunctionsAreOptionsOfTheirColumns) {
+  MemorySession tables;
+  ASSERT_OK(
+      tables.Run("CREATE TABLE t (k INT, names STRING, `n.m` BIGINT, PRIMARY KEY (k) NOT "
+                 "ENFORCED) WITH ('table.merge-engine' = 'aggregation', 'fields.names.agg' = "
+                 "'LISTAGG', 'fields.names.listagg.delimiter' = ';', 'fields.n.m.agg' = "
+                 "'last-value')"));
+  ASSERT_OK_AND_ASSIGN(const types::TableInfo table, tables.catalog.GetTable({"fluss", "t"}));
+  const auto& columns = table.descriptor.schema.columns;
+  EXPECT_EQ(columns[1].agg_function, "listagg");
+  EXPECT_EQ(columns[1].agg_parameters, (std::map<std::string, std::string>{{"delimiter", ";"}}));
+  EXPECT_EQ(columns[2].agg_function, "last_value");
+  ASSERT_OK_AND_ASSIGN(const Answer shown, tables.Run("SHOW CREATE TABLE t"));
+  const std::string text = shown.rows.at(0).at(0).value_or("");
+  for (const char* option : {"'fields.names.agg' = 'listagg'", "'fields.n.m.agg' = 'last_value'",
+                             "'fields.names.listagg.delimiter' = ';'"}) {
+    EXPECT_THAT(text, testing::HasSubstr(option));
+  }
+}
+
 TEST(SessionTest, AViewIsMadeOnlyWhereThereIsNoTableForSure) {
   SetClock clock;
   const auto catalog = std::make_shared<SilentCatalog>(clock);

@@ -3,6 +3,7 @@
 
 #include "sql/parser.h"
 #include "sql/session_internal.h"
+#include "types/agg_function.h"
 
 namespace sluice::sql {
 
@@ -60,6 +61,37 @@ Status AddOption(const std::string& key, const std::string& value, Position at,
     table->properties[key] = value;
   } else {
     table->custom_properties[key] = value;
+  }
+  return Status::OK();
+}
+
+// 'fields.COLUMN.agg' = 'FUNCTION' and 'fields.COLUMN.FUNCTION.PARAMETER', as Fluss's connector for
+// Flink reads them. What a function takes is for the server to say.
+template <typename Options>
+Status SetAggFunctions(const Options& options, Position at, types::TableDescriptor* table) {
+  constexpr std::string_view kPrefix = "fields.";
+  constexpr std::string_view kSuffix = ".agg";
+  for (const auto& [key, value] : options) {
+    const bool names_function = key.starts_with(kPrefix) && key.ends_with(kSuffix) &&
+                                key.size() > kPrefix.size() + kSuffix.size();
+    if (!names_function) continue;
+    const std::string name =
+        key.substr(kPrefix.size(), key.size() - kPrefix.size() - kSuffix.size());
+    const int index = table->schema.IndexOf(name);
+    if (index < 0)
+      return ErrorAt(ErrorCode::kInvalidConfig, at, "option names no column, option=", key);
+    types::Column& column = table->schema.columns[static_cast<size_t>(index)];
+    column.agg_function = types::AggName(value);
+    column.agg_parameters.clear();
+    const std::string of_column = std::string(kPrefix) + name + ".";
+    for (const auto& [other, setting] : options) {
+      if (!other.starts_with(of_column)) continue;
+      const size_t dot = other.find('.', of_column.size());
+      if (dot == std::string::npos) continue;
+      const auto function = other.substr(of_column.size(), dot - of_column.size());
+      if (types::AggName(function) == column.agg_function)
+        column.agg_parameters[other.substr(dot + 1)] = setting;
+    }
   }
   return Status::OK();
 }
@@ -147,6 +179,7 @@ Result<types::TableDescriptor> Session::State::Describe(const ast::CreateTable& 
   if (create.buckets) table.bucket_count = create.buckets;
   for (const auto& [key, value] : create.options)
     RETURN_NOT_OK(AddOption(key, value, create.name.at, &table));
+  RETURN_NOT_OK(SetAggFunctions(create.options, create.name.at, &table));
   RETURN_NOT_OK(CheckNames(table.partition_keys, table.schema, create.name.at, "PARTITIONED BY"));
   RETURN_NOT_OK(CheckNames(table.bucket_keys, table.schema, create.name.at, "bucket.key"));
   RETURN_NOT_OK(CheckNames(table.schema.auto_increment, table.schema, create.name.at,

@@ -166,6 +166,12 @@ Result<std::vector<types::Column>> KeyColumns(const types::TableInfo& table, Pos
     return ErrorAt(ErrorCode::kNonPrimaryKeyTable, at,
                    "DELETE and UPDATE need a table with a primary key, table=", table.path);
   }
+  // What goes out would be merged as any row is.
+  if (const std::string engine = table.descriptor.Property("table.merge-engine"); !engine.empty()) {
+    return ErrorAt(ErrorCode::kInvalidTable, at,
+                   "DELETE and UPDATE do not go with a merge engine, table=", table.path,
+                   " table.merge-engine=", engine);
+  }
   std::vector<types::Column> columns;
   for (const std::string& name : table.descriptor.schema.primary_key) {
     columns.push_back(table.descriptor.schema

@@ -49,6 +49,13 @@ std::string CreateTableText(const std::string& catalog, const types::TableInfo& 
   std::string keys;
   for (const std::string& key : descriptor.bucket_keys) keys += (keys.empty() ? "" : ",") + key;
   if (!keys.empty()) options["bucket.key"] = keys;
+  for (const types::Column& column : descriptor.schema.columns) {
+    if (column.agg_function.empty()) continue;
+    const std::string of_column = "fields." + column.name + ".";
+    options[of_column + "agg"] = column.agg_function;
+    for (const auto& [name, value] : column.agg_parameters)
+      options[of_column + column.agg_function + "." + name] = value;
+  }
   std::string list;
   for (const auto& [key, value] : options) {
     list += (list.empty() ? "  " : ",\n  ") + QuoteString(key) + " = " + QuoteString(value);

@@ -1,5 +1,7 @@
 #include "tablet/bucket_folders.h"
 
+#include <algorithm>
+
 namespace sluice::tablet {
 namespace {
 
@@ -32,6 +34,11 @@ BucketFolders BucketFolders::Of(const std::string& data_dir, const types::TableP
   if (id.partition_id) {
     folders.parent =
         io::JoinPath(folders.table, partition_name + "-p" + std::to_string(*id.partition_id));
+    for (size_t begin = 0; begin <= partition_name.size();) {
+      const size_t end = std::min(partition_name.find('$', begin), partition_name.size());
+      folders.partition_values.push_back(partition_name.substr(begin, end - begin));
+      begin = end + 1;
+    }
   }
   NameBucketFolders(id.bucket, &folders);
   return folders;

@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "io/file.h"
@@ -15,6 +16,7 @@ struct BucketFolders {
   std::string parent;  ///< Of the partition, or of the table when it has none.
   std::string log;
   std::string kv;
+  std::vector<std::string> partition_values;  ///< As text; of buckets that a name was given for.
 
   static BucketFolders Of(const std::string& data_dir, const types::TablePath& path,
                           const std::string& partition_name, const types::BucketId& id);

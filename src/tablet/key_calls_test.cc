@@ -29,6 +29,32 @@ TEST_F(KeyCallsTest, LookupReturnsWhatWasAcknowledged) {
   EXPECT_EQ(found, (Rows{TestRow{1, "c", 30}, std::nullopt}));
 }
 
+TEST_F(KeyCallsTest, LookupsMayBringRowsThatAreAbsent) {
+  ASSERT_OK(Put(0, {{1, "a", 10}}));
+  wire::LookupRequest request;
+  request.set_table_id(kKeyTable);
+  request.set_insert_if_not_exists(true);
+  auto* keys = request.add_buckets_req();
+  keys->set_bucket_id(0);
+  for (const int32_t id : {2, 1, 2}) keys->add_keys(KeyOf(id));
+  const auto ask = [&] { return Ask<wire::LookupResponse>(wire::ApiKey::kLookup, request, 1); };
+  EXPECT_CODE(ErrorCode::kInvalidRequiredAcks, ask());
+  request.set_acks(-1);
+  request.set_timeout_ms(10'000);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_OK_AND_ASSIGN(const auto response, ask());
+    const auto& values = response.buckets_resp(0).values();
+    ASSERT_EQ(values.size(), 3);
+    EXPECT_EQ(DecodeValue(values[0].values()), (TestRow{2, {}, 0}));
+    EXPECT_EQ(DecodeValue(values[1].values()), (TestRow{1, "a", 10}));
+    EXPECT_EQ(values[2].values(), values[0].values());
+  }
+  EXPECT_EQ(ReadAll(kKeyTable, 0).size(), 2u);
+  keys->set_keys(0, "no key");
+  ASSERT_OK_AND_ASSIGN(const auto refused, ask());
+  EXPECT_EQ(refused.buckets_resp(0).error_code(), static_cast<int>(ErrorCode::kCorruptRecord));
+}
+
 TEST_F(KeyCallsTest, ChangelogShowsEveryChange) {
   ASSERT_OK(Put(0, {{1, "a", 10}, {2, "b", 20}}));
   ASSERT_OK(Put(0, {{1, "c", 30}}, {2, 9}));

@@ -1,6 +1,7 @@
 #include "base/testing.h"
 #include "tablet/slice_projection.h"
 #include "tablet/testing_internal.h"
+#include "wire/log_rows.h"
 #include "wire/projection.h"
 
 namespace sluice::tablet {
@@ -98,6 +99,33 @@ TEST_F(LogCallsTest, NullInANotNullColumnIsRefused) {
   const auto refused = Produce(0, batch);
   EXPECT_CODE(ErrorCode::kInvalidTable, refused);
   EXPECT_THAT(refused.status().message(), testing::HasSubstr("column=id"));
+}
+
+TEST_F(LogCallsTest, RowsOfALogInRowsAreChecked) {
+  auto schema = *tables.SchemaOf(kLogTable, 1).ValueOrDie();
+  const auto rows = internal::ToArrow(schema, SomeRows(0, 3));
+  for (const auto format : {types::LogFormat::kIndexed, types::LogFormat::kCompacted}) {
+    const bool indexed = format == types::LogFormat::kIndexed;
+    tables.SetProperty(kLogTable, "table.log.format", indexed ? "INDEXED" : "COMPACTED");
+    ASSERT_OK(TellChanged(kLogTable));
+    ASSERT_OK_AND_ASSIGN(const auto batch, wire::EncodeLogRows({}, format, schema, *rows, {}));
+    EXPECT_OK(Produce(0, batch));
+    // Rows of another format, cut, with a NULL, as a changelog.
+    EXPECT_CODE(ErrorCode::kCorruptRecord, Produce(0, LogBatch(SomeRows(0, 1))));
+    const std::vector<std::string_view> cut{std::string_view("\0\1", 2)};
+    EXPECT_CODE(ErrorCode::kCorruptRecord, Produce(0, *wire::BuildRowBatch({}, cut, {})));
+    const types::RowCodec codec(types::RowFormatOf(format), types::TypesOf(schema.columns));
+    const std::string null_row = codec.Join(std::vector<std::optional<std::string_view>>(3));
+    const std::vector<std::string_view> null_rows{null_row};
+    const auto refused = Produce(0, *wire::BuildRowBatch({}, null_rows, {}));
+    EXPECT_CODE(ErrorCode::kInvalidTable, refused);
+    EXPECT_THAT(refused.status().message(), testing::HasSubstr("column=id"));
+    const std::vector<wire::ChangeType> changes(3, wire::ChangeType::kInsert);
+    EXPECT_CODE(ErrorCode::kCorruptRecord,
+                Produce(0, *wire::EncodeLogRows({}, format, schema, *rows, changes)));
+  }
+  ASSERT_OK_AND_ASSIGN(const int64_t end, OffsetOf(kLogTable, 0, 1));
+  EXPECT_EQ(end, 6);
 }
 
 TEST_F(LogCallsTest, RepeatedBatchGetsItsFirstOffset) {

@@ -29,26 +29,66 @@ Result<kv::KvTablet*> KeysOn(BucketShard& shard, const types::BucketId& id) {
   return replica->Keys();
 }
 
+// Gives keys that were not found a row of nothing else, once it is replicated as the client wants
+// it. Another call may have brought it meanwhile.
+io::Task<Status> InsertAbsent(BucketShard* shard, types::BucketId id, Keys absent, int32_t acks,
+                              std::chrono::milliseconds timeout) {
+  CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
+  CO_ASSIGN_OR_RETURN(const auto keys, replica->Keys());
+  CO_ASSIGN_OR_RETURN(auto rows, keys->BatchOfKeys(absent));
+  const auto batch = std::make_shared<const std::string>(std::move(rows.batch));
+  Replica::Put put;
+  put.owner = batch;
+  put.records = *batch;
+  put.target_columns = std::move(rows.target_columns);
+  put.mode = kv::PutMode::kIfAbsent;
+  const io::Completion<Status> inserted(shard->loop());
+  put.done = [replica, inserted, acks, timeout](const Result<int64_t>& end_offset) {
+    const auto tell = [inserted](const Status& done) { inserted.Set(done); };
+    if (!end_offset.ok() || acks != -1) return tell(end_offset.status());
+    replica->WhenReplicated(*end_offset, timeout, tell);
+  };
+  replica->StartPut(std::move(put));
+  co_return co_await inserted;
+}
+
+io::Task<Found> FindKeys(TabletCorePtr core, BucketShard* shard, types::BucketId id, Keys keys,
+                         size_t bytes_max) {
+  auto tablet = KeysOn(*shard, id);
+  CO_RETURN_NOT_OK(tablet.status());
+  Found found = (*tablet)->Lookup(keys, kv::KvTablet::Reads::kCachedOnly, bytes_max);
+  if (!found.status().IsCancelled()) co_return found;
+  const Replica::Reading reading(*shard->Find(id));
+  auto warm = (*tablet)->Warm({keys.begin(), keys.end()});
+  CO_RETURN_NOT_OK(co_await core->options().read_pool->Run(shard->loop(), std::move(warm)));
+  tablet = KeysOn(*shard, id);  // It may have gone meanwhile.
+  CO_RETURN_NOT_OK(tablet.status());
+  co_return (*tablet)->Lookup(keys, kv::KvTablet::Reads::kMayWait, bytes_max);
+}
+
+io::Task<Found> FindOrInsert(TabletCorePtr core, BucketShard* shard, types::BucketId id,
+                             std::shared_ptr<const wire::LookupRequest> request, size_t slot) {
+  const Keys keys = KeysOf(request->buckets_req(static_cast<int>(slot)));
+  const size_t bytes_max = BytesPerBucket(request->buckets_req_size());
+  Found found = co_await FindKeys(core, shard, id, keys, bytes_max);
+  if (!found.ok() || !request->insert_if_not_exists()) co_return found;
+  Keys absent;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!(*found)[i].has_value()) absent.push_back(keys[i]);
+  }
+  if (absent.empty()) co_return found;
+  CO_RETURN_NOT_OK(core->CheckWrite());
+  const std::chrono::milliseconds timeout(request->timeout_ms());
+  CO_RETURN_NOT_OK(co_await InsertAbsent(shard, id, std::move(absent), request->acks(), timeout));
+  co_return co_await FindKeys(core, shard, id, keys, bytes_max);
+}
+
 // Keys that are not in memory are read on the pool first, so that the shard never waits for the
 // device.
 io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId id,
                         std::shared_ptr<const wire::LookupRequest> request, size_t slot,
                         Gather<Found> gather) {
-  const Keys keys = KeysOf(request->buckets_req(static_cast<int>(slot)));
-  const size_t bytes_max = BytesPerBucket(request->buckets_req_size());
-  auto tablet = KeysOn(*shard, id);
-  Found found = tablet.ok() ? (*tablet)->Lookup(keys, kv::KvTablet::Reads::kCachedOnly, bytes_max)
-                            : Found(tablet.status());
-  if (found.status().IsCancelled()) {
-    const Replica::Reading reading(*shard->Find(id));
-    auto warm = (*tablet)->Warm({keys.begin(), keys.end()});
-    const Status warmed = co_await core->options().read_pool->Run(shard->loop(), std::move(warm));
-    tablet = KeysOn(*shard, id);  // It may have gone meanwhile.
-    if (!warmed.ok()) tablet = warmed;
-    found = tablet.ok() ? (*tablet)->Lookup(keys, kv::KvTablet::Reads::kMayWait, bytes_max)
-                        : Found(tablet.status());
-  }
-  gather.Set(slot, std::move(found));
+  gather.Set(slot, co_await FindOrInsert(core, shard, id, request, slot));
 }
 
 io::Task<void> PrefixLookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId id,
@@ -87,9 +127,10 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   auto request = std::make_shared<wire::LookupRequest>();
   CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::LookupRequest>(call.body));
   CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
-  if (request->insert_if_not_exists()) {
-    co_return Error(ErrorCode::kUnsupportedVersion,
-                    "lookups that insert are not supported table_id=", request->table_id());
+  const bool acks_known = request->has_acks() && request->acks() >= -1 && request->acks() <= 1;
+  if (request->insert_if_not_exists() && !acks_known) {
+    co_return Error(ErrorCode::kInvalidRequiredAcks,
+                    "lookups that insert say acks of -1, 0 or 1 table_id=", request->table_id());
   }
   const auto& buckets = request->buckets_req();
   auto parts = co_await AskBuckets(core, loop, request, &LookupOn).Take();

@@ -40,7 +40,7 @@ void PutOne(BucketShard& shard, const PutRequest& request, size_t slot, const Pu
   put.owner = request.body;
   put.records = request.view.buckets[slot].records;
   put.target_columns = request.target_columns;
-  put.overwrite = request.view.agg_mode == kOverwrite;
+  if (request.view.agg_mode == kOverwrite) put.mode = kv::PutMode::kOverwrite;
   const bool all_acks = request.view.acks == -1;
   const std::chrono::milliseconds timeout(request.view.timeout_ms);
   put.done = [replica, gather, slot, all_acks, timeout](Result<int64_t> end_offset) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "kv/row_check.h"
 #include "wire/log_batch.h"
 
 namespace sluice::tablet {
@@ -94,9 +95,12 @@ Status Replica::CheckBatch(const wire::LogBatchView& batch) const {
   const TableContext& table = *options_.table;
   if (!batch.append_only()) return Corrupt("log tables take append-only batches ", id());
   if (batch.header().record_count == 0) return Status::OK();
-  ASSIGN_OR_RAISE(const auto schema, table.ArrowSchemaOf(batch.header().schema_id));
-  // Rows in the other formats are opaque here; readers find what is wrong in them.
-  return table.arrow_log() ? wire::CheckRows(batch, *schema) : Status::OK();
+  if (table.log_format() == types::LogFormat::kArrow) {
+    ASSIGN_OR_RAISE(const auto schema, table.ArrowSchemaOf(batch.header().schema_id));
+    return wire::CheckRows(batch, *schema);
+  }
+  ASSIGN_OR_RAISE(const auto schema, table.SchemaOf(batch.header().schema_id));
+  return kv::CheckLogRows(batch, table.log_format(), *schema);
 }
 
 Result<log::Log::Appended> Replica::Append(std::string_view records) {

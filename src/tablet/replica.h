@@ -103,7 +103,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
     std::shared_ptr<const std::string> owner;  ///< Keeps `records` alive.
     std::string_view records;
     std::vector<int> target_columns;
-    bool overwrite = false;
+    kv::PutMode mode = kv::PutMode::kMerge;
     std::function<void(Result<int64_t> end_offset)> done;
     std::vector<wire::KvBatchView> batches;  ///< Of `records`; StartPut fills it.
     size_t batches_done = 0;                 ///< The rest waits for reads.

@@ -44,6 +44,7 @@ kv::KvOptions Replica::MakeKvOptions() {
   options.folder = options_.folders.kv;
   options.bucket = id();
   options.table = options_.table->info();
+  options.partition_values = options_.folders.partition_values;
   options.schema_of = [table = options_.table](int32_t schema_id) {
     return table->SchemaOf(schema_id);
   };
@@ -272,7 +273,7 @@ Result<int64_t> Replica::RunPutBatch(const wire::KvBatchView& batch, const Put& 
   }
   ids_lacking_ = keys_->IdsLacking(batch);
   if (ids_lacking_ > 0) return Status::Cancelled("ids are to be fetched");
-  ASSIGN_OR_RAISE(auto prepared, keys_->Prepare(batch, put.target_columns, put.overwrite, reads));
+  ASSIGN_OR_RAISE(auto prepared, keys_->Prepare(batch, put.target_columns, put.mode, reads));
   wire::LogBatchOptions options = options_.table->batch_options();
   options.writer_id = batch.header().writer_id;
   options.batch_sequence = batch.header().batch_sequence;

@@ -115,7 +115,7 @@ Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice,
                                                 const TableContext& table,
                                                 const std::vector<int32_t>& positions,
                                                 uint64_t bytes_max, bool may_wait) {
-  if (!table.arrow_log()) {
+  if (table.log_format() != types::LogFormat::kArrow) {
     return Error(ErrorCode::kInvalidColumnProjection,
                  "only ARROW logs can be projected table=", table.info().path);
   }

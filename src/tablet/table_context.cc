@@ -33,7 +33,7 @@ Result<TableContextPtr> TableContext::Make(std::shared_ptr<const types::TableInf
 
 Status TableContext::ReadOptions() {
   const types::TableDescriptor& table = info_->descriptor;
-  arrow_log_ = types::HasArrowLog(table);
+  log_format_ = types::LogFormatOf(table);
   lake_enabled_ = types::LakeEnabled(table);
   in_lake_ = source_.InLake(info_->table_id);
   ASSIGN_OR_RAISE(

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "tablet/table_source.h"
 #include "types/schema.h"
+#include "types/table_options.h"
 #include "wire/log_batch.h"
 
 namespace sluice::tablet {
@@ -26,7 +27,7 @@ class TableContext {
 
   const types::TableInfo& info() const { return *info_; }
   bool has_primary_key() const { return info_->descriptor.has_primary_key(); }
-  bool arrow_log() const { return arrow_log_; }  ///< `table.log.format` is ARROW.
+  types::LogFormat log_format() const { return log_format_; }
   bool lake_enabled() const { return lake_enabled_; }
   bool in_lake() const { return in_lake_; }  ///< The lake had rows of it when this was read.
   int64_t log_ttl_ms() const { return log_ttl_ms_; }  ///< 0 = keep for ever.
@@ -58,7 +59,7 @@ class TableContext {
 
   const std::shared_ptr<const types::TableInfo> info_;
   const TableSource& source_;
-  bool arrow_log_ = true;
+  types::LogFormat log_format_ = types::LogFormat::kArrow;
   bool lake_enabled_ = false;
   bool in_lake_ = false;
   bool needs_new_keys_ = false;

@@ -209,6 +209,39 @@ TEST(KeyEncoderTest, RefusesNullAndNestedTypes) {
   }
 }
 
+TEST(KeyDecoderTest, GivesBackWhatWasEncoded) {
+  const std::vector<std::pair<DataTypePtr, std::string>> values = {
+      {kInt, "-2"},
+      {kLong, "-9000000000"},
+      {kText, "\"h\u00e9llo, longer than a slot\""},
+      {DataType::Of(TypeKind::kDate), "-1"},
+      {DataType::Time(3), "45296789"},
+      {DataType::Timestamp(3), "-1"},
+      {DataType::Timestamp(6), "-1700000000123456"},
+      {DataType::Decimal(10, 2), "\"-1.29\""},
+      {DataType::Decimal(30, 2), "\"-12345678901234567890.12\""},
+      {DataType::Of(TypeKind::kFloat), "1.5"},
+      {DataType::Of(TypeKind::kDouble), "-0.1"},
+      {DataType::Of(TypeKind::kBytes), "\"ab\""}};
+  for (const auto format : {KeyFormat::kCompacted, KeyFormat::kPaimon, KeyFormat::kIceberg}) {
+    for (const auto& [type, value] : values) {
+      SCOPED_TRACE(type->ToString());
+      const auto row = OneRow({type}, {value});
+      ASSERT_OK_AND_ASSIGN(const auto encoder, KeyEncoder::Make(format, {type}, false));
+      std::vector<std::string> keys;
+      ASSERT_OK(encoder.Encode(*row, Positions(1), &keys));
+      const std::vector<std::string_view> views(keys.begin(), keys.end());
+      ASSERT_OK_AND_ASSIGN(const auto back, DecodeKeys(format, {type}, views));
+      EXPECT_TRUE(back->column(0)->Equals(row->column(0))) << back->ToString();
+      const std::string_view cut[] = {views[0].substr(0, views[0].size() - 1)};
+      if (type->kind() != TypeKind::kString && type->kind() != TypeKind::kBytes &&
+          type->kind() != TypeKind::kDecimal) {
+        EXPECT_CODE(ErrorCode::kCorruptRecord, DecodeKeys(format, {type}, cut));
+      }
+    }
+  }
+}
+
 TableDescriptor Descriptor(std::map<std::string, std::string> properties,
                            std::vector<std::string> bucket_keys) {
   TableDescriptor table;

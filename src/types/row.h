@@ -89,6 +89,11 @@ class KeyEncoder {
       : format_(format), columns_(std::move(columns)), null_allowed_(null_allowed) {}
 };
 
+/// Decode keys into one batch of their columns. Errors: kCorruptRecord.
+Result<std::shared_ptr<arrow::RecordBatch>> DecodeKeys(KeyFormat format,
+                                                       const std::vector<DataTypePtr>& columns,
+                                                       std::span<const std::string_view> keys);
+
 /// How a table encodes its keys, from its descriptor alone. Source: KeyEncoder.
 struct KeyPlan {
   KeyFormat bucket_key_format;

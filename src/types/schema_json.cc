@@ -1,5 +1,6 @@
 #include <set>
 
+#include "types/agg_function.h"
 #include "types/data_type_internal.h"
 #include "types/schema.h"
 
@@ -13,21 +14,6 @@ Status CheckVersion(const Json& json, ErrorCode code) {
   ASSIGN_OR_RAISE(const auto version, IntMember(json, "version", code));
   if (version.value_or(kDocumentVersion) == kDocumentVersion) return Status::OK();
   return Error(code, "document has another version version=", *version);
-}
-
-/// Lower case with '_', as the documents write it.
-std::string AggName(std::string name) {
-  for (char& c : name)
-    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
-
-bool KnownAgg(const std::string& name) {
-  static const std::set<std::string> kNames = {
-      "sum",         "product", "max",        "min",      "last_value", "last_value_ignore_nulls",
-      "first_value", "listagg", "string_agg", "bool_and", "bool_or",    "first_value_ignore_nulls",
-      "rbm32",       "rbm64"};
-  return kNames.contains(name);
 }
 
 Json ColumnToJson(const Column& column) {
@@ -48,7 +34,7 @@ Status ReadAgg(const Json& json, Column* column) {
     return Error(kSchemaCode, "agg_function is not a json object column=", column->name);
   ASSIGN_OR_RAISE(const auto name, TextMember(*found, "type", kSchemaCode));
   column->agg_function = AggName(name.value_or(""));
-  if (!KnownAgg(column->agg_function)) {
+  if (!AggFunctionNamed(column->agg_function)) {
     return Error(kSchemaCode, "unknown agg_function column=", column->name,
                  " type=", name.value_or(""));
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 
+#include "base/check.h"
 #include "types/duration.h"
 
 namespace sluice::types {
@@ -72,8 +73,15 @@ bool AutoExpireSnapshot(const TableDescriptor& table, bool fallback) {
   return BooleanOption(table, "table.datalake.auto-expire-snapshot", fallback);
 }
 
-bool HasArrowLog(const TableDescriptor& table) {
-  return UpperCase(table.Property("table.log.format", "ARROW")) == "ARROW";
+LogFormat LogFormatOf(const TableDescriptor& table) {
+  const std::string name = UpperCase(table.Property("table.log.format"));
+  if (name == "INDEXED") return LogFormat::kIndexed;
+  return name == "COMPACTED" ? LogFormat::kCompacted : LogFormat::kArrow;
+}
+
+RowFormat RowFormatOf(LogFormat format) {
+  CHECK(format != LogFormat::kArrow);
+  return format == LogFormat::kIndexed ? RowFormat::kIndexed : RowFormat::kCompacted;
 }
 
 Result<RowFormat> KvFormatOf(const TableDescriptor& table) {

@@ -31,8 +31,12 @@ int64_t FreshnessMs(const TableDescriptor& table);
 /// `table.datalake.auto-compaction` and `table.datalake.auto-expire-snapshot`.
 bool AutoCompaction(const TableDescriptor& table);
 bool AutoExpireSnapshot(const TableDescriptor& table, bool fallback = true);
-/// `table.log.format` is ARROW.
-bool HasArrowLog(const TableDescriptor& table);
+/// How the batches of a log hold their rows.
+enum class LogFormat : uint8_t { kArrow, kIndexed, kCompacted };
+/// `table.log.format`.
+LogFormat LogFormatOf(const TableDescriptor& table);
+/// The rows of a log that is not ARROW.
+RowFormat RowFormatOf(LogFormat format);
 /// `table.kv.format`. Errors: kInvalidTable.
 Result<RowFormat> KvFormatOf(const TableDescriptor& table);
 /// `table.kv.format-version`.

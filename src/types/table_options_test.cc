@@ -25,9 +25,10 @@ TEST(TableOptionsTest, ValuesCountInAnyCase) {
     EXPECT_EQ(*KvFormatOf(With("table.kv.format", indexed)), RowFormat::kIndexed) << indexed;
   EXPECT_EQ(*KvFormatOf({}), RowFormat::kCompacted);
   EXPECT_CODE(ErrorCode::kInvalidTable, KvFormatOf(With("table.kv.format", "arrow")));
-  EXPECT_TRUE(HasArrowLog({}));
-  EXPECT_TRUE(HasArrowLog(With("table.log.format", "arrow")));
-  EXPECT_FALSE(HasArrowLog(With("table.log.format", "indexed")));
+  EXPECT_EQ(LogFormatOf({}), LogFormat::kArrow);
+  EXPECT_EQ(LogFormatOf(With("table.log.format", "arrow")), LogFormat::kArrow);
+  EXPECT_EQ(LogFormatOf(With("table.log.format", "indexed")), LogFormat::kIndexed);
+  EXPECT_EQ(LogFormatOf(With("table.log.format", "Compacted")), LogFormat::kCompacted);
 }
 
 TEST(TableOptionsTest, NumbersAndDurations) {

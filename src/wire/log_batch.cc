@@ -18,8 +18,6 @@ constexpr size_t kLengthAt = 8, kMagicAt = 12, kTimestampAt = 13, kCrcAt = 21, k
 static_assert(kRecordCountAt + 4 == kLogBatchHeaderBytes);
 static_assert(kStatisticsLengthAt + 4 == kLogBatchHeaderBytesMax);
 
-constexpr auto kLastChangeType = static_cast<uint8_t>(ChangeType::kDelete);
-
 Status CheckHeader(const LogBatchHeader& header) {
   if (header.size_bytes() < header.header_bytes()) {
     return Corrupt("log batch is shorter than its header length=", header.length);
@@ -83,9 +81,6 @@ Result<LogBatchView> LogBatchView::Parse(std::string_view bytes) {
   if (!header.append_only() && static_cast<size_t>(header.record_count) > after_header) {
     return Corrupt("log batch ends inside its change types record_count=", header.record_count);
   }
-  const auto known = [](char type) { return static_cast<uint8_t>(type) <= kLastChangeType; };
-  if (!std::ranges::all_of(batch.change_types(), known))
-    return Corrupt("log batch has an unknown change type");
   return batch;
 }
 

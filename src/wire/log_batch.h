@@ -66,9 +66,9 @@ class LogBatchView {
   bool append_only() const { return header_.append_only(); }
   std::string_view bytes() const { return bytes_; }  ///< This batch exactly.
   std::string_view statistics() const;               ///< Empty when there are none.
-  std::string_view change_types()
-      const;                      ///< One ChangeType per record, checked; empty when append only.
-  std::string_view body() const;  ///< The Arrow message or the rows; empty in an empty batch.
+  // Of batches in ARROW format; DecodeRows and CheckRows check both.
+  std::string_view change_types() const;  ///< One ChangeType per record; empty when append only.
+  std::string_view body() const;          ///< The Arrow message; empty in an empty batch.
 
  private:
   LogBatchView(LogBatchHeader header, std::string_view bytes) : header_(header), bytes_(bytes) {}

@@ -9,6 +9,8 @@
 #include <arrow/type.h>
 #include <arrow/util/compression.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/check.h"
 #include "wire/arrow_message_internal.h"
@@ -57,6 +59,10 @@ struct Message {
 
 // The Arrow message of a batch that has rows; what is wrong with it that metadata shows.
 Result<Message> CheckedMessage(const LogBatchView& batch, const arrow::Schema& schema) {
+  constexpr auto kLastChangeType = static_cast<uint8_t>(ChangeType::kDelete);
+  const auto known = [](char type) { return static_cast<uint8_t>(type) <= kLastChangeType; };
+  if (!std::ranges::all_of(batch.change_types(), known))
+    return Corrupt("log batch has an unknown change type");
   const std::string_view bytes = batch.body();
   ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(bytes));
   if (head_bytes > bytes.size()) return Corrupt("log batch ends inside its arrow metadata");

@@ -233,7 +233,9 @@ TEST(LogBatchTest, RefusesLyingNumbers) {
   }
   std::string change = good;
   change[kLogBatchHeaderBytes] = 5;
-  EXPECT_CODE(ErrorCode::kCorruptRecord, LogBatchView::Parse(change));
+  ASSERT_OK_AND_ASSIGN(const auto unknown, LogBatchView::Parse(change));
+  EXPECT_CODE(ErrorCode::kCorruptRecord, DecodeRows(unknown, SampleSchema()));
+  EXPECT_CODE(ErrorCode::kCorruptRecord, CheckRows(unknown, *SampleSchema()));
 }
 
 TEST(DecodeRowsTest, RefusesOtherSchemas) {

@@ -7,6 +7,7 @@ import static sluice.Rows.row;
 
 import java.util.List;
 import org.apache.fluss.client.table.Table;
+import org.apache.fluss.client.table.writer.UpsertWriter;
 import org.apache.fluss.metadata.AggFunctions;
 import org.apache.fluss.metadata.Schema;
 import org.apache.fluss.row.TimestampNtz;
@@ -17,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** first_row, versioned, aggregation. */
+/** first_row, versioned; {@link AggregationTest} has the third. */
 class MergeEngineTest extends ServerTest {
   private static final Schema SCHEMA =
       Schema.newBuilder().column("k", INT()).column("v", STRING()).column("w", BIGINT()).primaryKey("k").build();
@@ -70,31 +71,78 @@ class MergeEngineTest extends ServerTest {
         () -> admin.createTable(path("bad"), describe(summed).distributedBy(1).build(), false));
   }
 
-  @Test
-  void aggregation() throws Exception {
-    Schema schema = Schema.newBuilder().column("k", INT())
-        .column("sum", BIGINT(), AggFunctions.SUM()).column("product", DOUBLE(), AggFunctions.PRODUCT())
-        .column("max", INT(), AggFunctions.MAX()).column("min", STRING(), AggFunctions.MIN())
-        .column("last", STRING(), AggFunctions.LAST_VALUE()).column("last_set", STRING(), AggFunctions.LAST_VALUE_IGNORE_NULLS())
-        .column("first", STRING(), AggFunctions.FIRST_VALUE()).column("first_set", STRING(), AggFunctions.FIRST_VALUE_IGNORE_NULLS())
-        .column("list", STRING(), AggFunctions.LISTAGG("|")).column("and", BOOLEAN(), AggFunctions.BOOL_AND())
-        .column("or", BOOLEAN(), AggFunctions.BOOL_OR()).column("plain", STRING())
-        .primaryKey("k").build();
-    var descriptor = describe(schema).distributedBy(1).property("table.merge-engine", "aggregation");
-    if (AGGREGATION_MISSING) {
-      assertRefused(Errors.INVALID_CONFIG_EXCEPTION, () -> admin.createTable(path("agg"), descriptor.build(), false));
-      return;
+  /** Without old rows: an upsert of a whole row need not look whether there is one. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "first_row", "versioned"})
+  void walImage(String engine) throws Exception {
+    var descriptor = describe(SCHEMA).distributedBy(1).property("table.changelog.image", "wal");
+    if (!engine.isEmpty()) {
+      descriptor.property("table.merge-engine", engine);
     }
-    Table table = create("agg", descriptor);
-    Rows.upsert(table, row(1, 5L, 2d, 3, "m", "a", "a", null, null, "x", true, false, "p"),
-        row(1, null, 4d, 9, "c", null, null, "f", "g", "y", false, false, null),
-        row(1, 7L, null, 1, "z", "b", "b", "h", "i", null, true, null, "q"));
-    assertEquals("[1, 12, 8.0, 9, c, b, b, f, g, x|y, false, false, q]", Rows.lookup(table, 1));
-    Rows.upsert(table.newUpsert().mergeMode(MergeMode.OVERWRITE).createWriter(),
-        row(1, 1L, 1d, 1, "1", "1", "1", "1", "1", "1", true, true, "1"));
-    assertEquals("[1, 1, 1.0, 1, 1, 1, 1, 1, 1, 1, true, true, 1]", Rows.lookup(table, 1));
+    if (engine.equals("versioned")) {
+      descriptor.property("table.merge-engine.versioned.ver-column", "w");
+    }
+    Table table = create("wal_" + engine, descriptor);
+    Rows.upsert(table, row(1, "a", 5L), row(1, "b", 6L), row(1, "c", 4L), row(2, "d", 1L));
+    Rows.delete(table, row(2, null, null), row(3, null, null));
+    if (engine.isEmpty()) {
+      Rows.upsert(table.newUpsert().partialUpdate("k", "v").createWriter(), row(1, "x", null), row(4, "y", null));
+    } else {
+      UpsertWriter over = table.newUpsert().mergeMode(MergeMode.OVERWRITE).createWriter();
+      Rows.upsert(over, row(1, "over", 0L));
+      Rows.await(over::flush, List.of(over.delete(row(2, null, null))));
+    }
+    assertEquals(switch (engine) {
+      case "first_row" -> List.of("+I[1, a, 5]", "+I[2, d, 1]", "+U[1, over, 0]", "-D[2, d, 1]");
+      case "versioned" -> List.of("+I[1, a, 5]", "+U[1, b, 6]", "+I[2, d, 1]", "+U[1, over, 0]", "-D[2, d, 1]");
+      default -> List.of("+U[1, a, 5]", "+U[1, b, 6]", "+U[1, c, 4]", "+U[2, d, 1]", "-D[2, d, 1]", "+U[1, x, 4]", "+I[4, y, null]");
+    }, Rows.changes(table));
   }
 
-  /** What our server does not have yet. */
-  static final boolean AGGREGATION_MISSING = OURS;
+  @ParameterizedTest
+  @ValueSource(strings = {"", "first_row", "versioned"})
+  void deletesThatAreDisabledOrIgnored(String engine) throws Exception {
+    for (String behavior : List.of("ignore", "disable")) {
+      var descriptor = describe(SCHEMA).distributedBy(1).property("table.delete.behavior", behavior);
+      if (!engine.isEmpty()) {
+        descriptor.property("table.merge-engine", engine);
+      }
+      if (engine.equals("versioned")) {
+        descriptor.property("table.merge-engine.versioned.ver-column", "w");
+      }
+      Table table = create("deletes_" + engine + behavior, descriptor);
+      Rows.upsert(table, row(1, "a", 5L));
+      assertRefused(behavior.equals("disable") ? Errors.DELETION_DISABLED_EXCEPTION : Errors.NONE, () -> {
+        Rows.delete(table, row(1, null, null));
+        return null;
+      });
+      assertEquals("[1, a, 5]", Rows.lookup(table, 1));
+      if (engine.isEmpty()) {
+        continue;
+      }
+      // Who takes back what it wrote may delete.
+      UpsertWriter over = table.newUpsert().mergeMode(MergeMode.OVERWRITE).createWriter();
+      Rows.await(over::flush, List.of(over.delete(row(1, null, null))));
+      assertEquals(List.of("+I[1, a, 5]", "-D[1, a, 5]"), Rows.changes(table));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"first_row", "versioned"})
+  void enginesThatTakeNoPartialUpdate(String engine) throws Exception {
+    var descriptor = describe(SCHEMA).distributedBy(1).property("table.merge-engine", engine);
+    if (engine.equals("versioned")) {
+      descriptor.property("table.merge-engine.versioned.ver-column", "w");
+    }
+    Table table = create("partial_" + engine, descriptor);
+    Rows.upsert(table, row(1, "a", 5L));
+    assertRefused(OURS ? Errors.INVALID_TARGET_COLUMN : Errors.UNKNOWN_SERVER_ERROR, () -> {
+      Rows.upsert(table.newUpsert().partialUpdate("k", "v").createWriter(), row(1, "b", null));
+      return null;
+    });
+    // Past the engine they may be partial.
+    Rows.upsert(table.newUpsert().partialUpdate("k", "v").mergeMode(MergeMode.OVERWRITE).createWriter(), row(1, "b", null));
+    assertEquals("[1, b, 5]", Rows.lookup(table, 1));
+    assertEquals(List.of("+I[1, a, 5]", "-U[1, a, 5]", "+U[1, b, 5]"), Rows.changes(table));
+  }
 }

@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static sluice.Rows.row;
 
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.apache.fluss.client.admin.OffsetSpec;
@@ -16,11 +18,15 @@ import org.apache.fluss.client.table.Table;
 import org.apache.fluss.client.table.scanner.log.LogScanner;
 import org.apache.fluss.client.table.writer.UpsertResult;
 import org.apache.fluss.client.table.writer.UpsertWriter;
+import org.apache.fluss.metadata.PartitionSpec;
 import org.apache.fluss.metadata.Schema;
+import org.apache.fluss.row.Decimal;
 import org.apache.fluss.row.GenericRow;
 import org.apache.fluss.rpc.protocol.Errors;
 import org.apache.fluss.types.RowType;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Upsert, delete, partial update, lookups, limit scans and the changelog of primary-key tables. */
 class PrimaryKeyTest extends ServerTest {
@@ -204,14 +210,42 @@ class PrimaryKeyTest extends ServerTest {
     Table table = create("insert_if_absent", describe(SCHEMA).distributedBy(1));
     Rows.upsert(table, row(1, "a", 1L));
     Lookuper lookuper = table.newLookup().enableInsertIfNotExists().createLookuper();
-    if (OURS) {
-      assertRefused(Errors.UNSUPPORTED_VERSION, () -> lookuper.lookup(row(2)));
-      return;
-    }
     assertEquals("[1, a, 1]", Rows.lookup(table, lookuper, row(1)));
     assertEquals("[2, null, null]", Rows.lookup(table, lookuper, row(2)));
     assertEquals("[2, null, null]", Rows.lookup(table, lookuper, row(2)));
     assertEquals(List.of("+I[1, a, 1]", "+I[2, null, null]"), Rows.changes(table));
+  }
+
+  @Test
+  void insertIfAbsentInAPartition() throws Exception {
+    Schema schema = Schema.newBuilder().column("v", STRING()).column("k", BIGINT()).column("year", INT()).column("region", STRING())
+        .primaryKey("k", "year", "region").build();
+    Table table = create("insert_partitioned", describe(schema).distributedBy(1).partitionedBy("region", "year"));
+    get(admin.createPartition(path("insert_partitioned"), new PartitionSpec(Map.of("region", "eu", "year", "2026")), false));
+    Lookuper lookuper = table.newLookup().enableInsertIfNotExists().createLookuper();
+    if (OURS) {
+      assertEquals("[null, -5, 2026, eu]", Rows.lookup(table, lookuper, row(-5L, 2026, "eu")));
+      assertEquals("[null, -5, 2026, eu]", Rows.lookup(table, -5L, 2026, "eu"));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "first_row", "aggregation"})
+  void insertIfAbsentFillsAutoIncrementAndAsksTheEngine(String engine) throws Exception {
+    Schema schema = Schema.newBuilder().column("k", STRING()).column("d", DECIMAL(30, 2)).column("v", INT()).column("id", BIGINT())
+        .primaryKey("k", "d").enableAutoIncrement("id").build();
+    var descriptor = describe(engine.equals("first_row") ? SCHEMA : schema).distributedBy(1);
+    Table table = create("insert_" + engine, engine.isEmpty() ? descriptor : descriptor.property("table.merge-engine", engine));
+    Lookuper lookuper = table.newLookup().enableInsertIfNotExists().createLookuper();
+    if (engine.equals("first_row")) {
+      assertRefused(OURS ? Errors.INVALID_TARGET_COLUMN : Errors.UNKNOWN_SERVER_ERROR, () -> lookuper.lookup(row(2)));
+      return;
+    }
+    Decimal half = Decimal.fromBigDecimal(new BigDecimal("-0.50"), 30, 2);
+    assertEquals("[x, -0.50, null, 1]", Rows.lookup(table, lookuper, row("x", half)));
+    Rows.upsert(table.newUpsert().partialUpdate("k", "d", "v").createWriter(), row("x", half, 7, null));
+    assertEquals("[x, -0.50, 7, 1]", Rows.lookup(table, lookuper, row("x", half)));
+    assertEquals(List.of("+I[x, -0.50, null, 1]", "-U[x, -0.50, null, 1]", "+U[x, -0.50, 7, 1]"), Rows.changes(table));
   }
 
   @Test

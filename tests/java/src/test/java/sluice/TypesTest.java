@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.apache.fluss.client.table.Table;
 import org.apache.fluss.metadata.Schema;
-import org.apache.fluss.metadata.TableDescriptor;
 import org.apache.fluss.row.GenericRow;
 import org.apache.fluss.rpc.protocol.Errors;
 import org.apache.fluss.types.RowType;
@@ -64,13 +63,7 @@ class TypesTest extends ServerTest {
   @ParameterizedTest
   @ValueSource(strings = {"INDEXED", "COMPACTED"})
   void rowLogKeepsEveryType(String format) throws Exception {
-    TableDescriptor.Builder descriptor = describe(everyType(ALL).build()).distributedBy(1)
-        .property("table.log.format", format);
-    if (OURS) {
-      assertRefused(Errors.INVALID_CONFIG_EXCEPTION, () -> admin.createTable(path(format), descriptor.build(), false));
-      return;
-    }
-    Table table = create(format, descriptor);
+    Table table = create(format, describe(everyType(ALL).build()).distributedBy(1).property("table.log.format", format));
     Rows.append(table, rows(ALL));
     assertEquals(expected("+A", table.getTableInfo().getRowType(), rows(ALL)), Rows.changes(table));
   }
