@@ -5,7 +5,6 @@
 #include <malloc.h>
 #include <net/if.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -56,14 +55,6 @@ uint64_t RaiseOpenFilesMax() {
     if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
   }
   return limit.rlim_cur;
-}
-
-uint64_t OpenFiles() {
-  struct stat folder{};  // Its size is their number, since Linux 6.2.
-  if (::stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0)
-    return static_cast<uint64_t>(folder.st_size);
-  const auto names = io::LocalFileSystem().List("/proc/self/fd");
-  return names.ok() ? names->size() : 0;
 }
 
 Status CheckRoomForBuckets(int64_t buckets, uint64_t open_files, uint64_t open_files_max) {

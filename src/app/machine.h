@@ -13,10 +13,8 @@ int MachineCores();
 /// An address by which other machines reach this one, as far as its interfaces tell; the loopback
 /// address when there is no other.
 std::string MachineAddress();
-/// Files and sockets that this process may have open, and has. The first asks the system for as
-/// many as it lets a process have.
+/// Ask the system for as many open files and sockets as it lets a process have; how many these are.
 uint64_t RaiseOpenFilesMax();
-uint64_t OpenFiles();
 /// Whether the files of `buckets` more buckets can be opened, with room left for connections.
 /// Errors: kBucketMaxNum.
 Status CheckRoomForBuckets(int64_t buckets, uint64_t open_files, uint64_t open_files_max);

@@ -4,6 +4,7 @@
 
 #include "app/machine.h"
 #include "io/file.h"
+#include "io/open_files.h"
 
 namespace sluice::app {
 namespace {
@@ -99,7 +100,7 @@ coordinator::ClusterSettings ClusterSettingsOf(const Config& config) {
   settings.kv_lease_check_interval_ms =
       config.Duration("kv.snapshot.lease.expiration-check-interval").count();
   settings.check_room = [open_files_max = RaiseOpenFilesMax()](int64_t buckets) {
-    return CheckRoomForBuckets(buckets, OpenFiles(), open_files_max);
+    return CheckRoomForBuckets(buckets, io::OpenFiles(), open_files_max);
   };
   return settings;
 }

@@ -3,6 +3,7 @@
 #include "app/machine.h"
 #include "base/testing.h"
 #include "io/file.h"
+#include "io/open_files.h"
 
 namespace sluice::app {
 namespace {
@@ -19,11 +20,11 @@ std::string Told(const std::string& bind, const std::string& advertised, const s
 }
 
 TEST(MachineTest, CountsOpenFiles) {
-  const uint64_t before = OpenFiles();
+  const uint64_t before = io::OpenFiles();
   io::LocalFileSystem files;
   ASSERT_OK_AND_ASSIGN(const auto file,
                        files.Open("/proc/self/status", io::FileSystem::Mode::kRead));
-  EXPECT_EQ(OpenFiles(), before + 1);
+  EXPECT_EQ(io::OpenFiles(), before + 1);
   EXPECT_GE(RaiseOpenFilesMax(), before);
 }
 
