@@ -48,3 +48,19 @@ def test_a_text_has_a_bound(plain_server, text):
         plain_server.sql(f"SELECT COUNT({text}) FROM t")
     assert resident_mb(plain_server, "VmHWM") < 1000
     assert plain_server.sql("SELECT COUNT(*) FROM t") == [[2000]]
+
+
+def test_a_statement_that_outgrows_the_engine_ends_alone(make_server):
+    server = make_server(server__memory__limit="200mb").start()
+    server.sql("CREATE TABLE big (v BIGINT, t STRING) WITH ('bucket.num' = '2')")
+    for start in range(0, 32000, 4000):
+        server.sql("INSERT INTO big VALUES " + ", ".join(f"({v}, '{v:0120}')" for v in range(start, start + 4000)))
+    for value in ("a.t || b.t", "CONCAT_WS('-', a.t, b.t)", "REPEAT(UPPER(a.t) || b.t, 2)", "REPLACE(a.t || b.t, '0', '12')"):
+        with pytest.raises(SqlError, match="statement needs more memory than the query engine may use"):
+            server.sql(f"SELECT COUNT(DISTINCT {value}) FROM big a, big b WHERE a.v < 200")
+    server.sql("CREATE TABLE wide (v BIGINT, t STRING) WITH ('bucket.num' = '1')")
+    for v in range(0, 1200, 100):
+        server.sql("INSERT INTO wide VALUES " + ", ".join(f"({v + i}, '{v + i:060000}')" for i in range(100)))
+    with pytest.raises(SqlError, match="statement needs more memory than the query engine may use"):
+        server.sql("SELECT COUNT(DISTINCT t) FROM wide")
+    assert server.sql("SELECT COUNT(*), MAX(t || 'x') FROM big") == [[32000, f"{31999:0120}x"]]

@@ -1,6 +1,6 @@
 #include <arrow/util/decimal.h>
 
-#include "sql/duckdb_handles.h"
+#include "sql/engine_guard.h"
 #include "sql/scalar_functions.h"
 
 namespace sluice::sql {
@@ -113,7 +113,7 @@ bool IsValid(const uint64_t* mask, duckdb::Index row) {
   return mask == nullptr || (mask[row / 64] >> row % 64 & 1) != 0;
 }
 
-void Call(duckdb::FunctionInfo info, duckdb::DataChunk input, duckdb::Vector output) noexcept {
+Status Call(duckdb::FunctionInfo info, duckdb::DataChunk input, duckdb::Vector output) {
   const duckdb::Api& api = duckdb::Loaded();
   const auto& kernel = *static_cast<const DecimalKernel*>(api.scalar_function_get_extra_info(info));
   const duckdb::Vector left = api.data_chunk_get_vector(input, 0);
@@ -136,7 +136,7 @@ void Call(duckdb::FunctionInfo info, duckdb::DataChunk input, duckdb::Vector out
     }
     out_mask[row / 64] &= ~(uint64_t{1} << row % 64);
   }
-  if (by_zero) api.scalar_function_set_error(info, "division by zero");
+  return by_zero ? Status::ExecutionError("division by zero") : Status::OK();
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ Status RegisterDecimalFunction(const duckdb::Api& api, duckdb::Connection connec
   api.scalar_function_set_extra_info(made.get(), new DecimalKernel(function), [](void* kernel) {
     delete static_cast<DecimalKernel*>(kernel);
   });
-  api.scalar_function_set_function(made.get(), Call);
+  api.scalar_function_set_function(made.get(), duckdb::Callback<Call>);
   if (api.register_scalar_function(connection, made.get()) != duckdb::State::kSuccess) {
     return Status::Invalid("query engine does not take a function, name=", function.Name());
   }

@@ -2,26 +2,33 @@
 
 #include <vector>
 
+#include "sql/engine_guard.h"
+
 namespace sluice::sql::duckdb {
 
 Result<Owned<DataChunk>> QueryResult::Fetch(const EngineText& text) {
-  const DataChunk chunk = api_->fetch_chunk(handle_);
-  if (chunk == nullptr) {
-    const char* error = api_->result_error(&handle_);
-    if (error != nullptr && *error != '\0') return EngineError(error, text);
-  }
-  return Owned<DataChunk>(chunk, api_->destroy_data_chunk);
+  return Guarded([&]() -> Result<Owned<DataChunk>> {
+    const DataChunk chunk = api_->fetch_chunk(handle_);
+    if (chunk == nullptr) {
+      const char* error = api_->result_error(&handle_);
+      if (error != nullptr && *error != '\0') return EngineError(error, text);
+    }
+    return Owned<DataChunk>(chunk, api_->destroy_data_chunk);
+  });
 }
 
 Status Run(const Api& api, Connection connection, const std::string& sql) {
-  QueryResult result(api);
-  if (api.query(connection, sql.c_str(), result.handle()) == State::kSuccess) return Status::OK();
-  return EngineError(api.result_error(result.handle()));
+  return Guarded([&]() -> Status {
+    QueryResult result(api);
+    if (api.query(connection, sql.c_str(), result.handle()) == State::kSuccess) return Status::OK();
+    return EngineError(api.result_error(result.handle()));
+  });
 }
 
-Result<QueryResult> Stream(const Api& api, Connection connection, const std::string& sql,
-                           const std::vector<Place>& places) {
-  const EngineText text{sql, &places};
+namespace {
+
+Result<QueryResult> Begin(const Api& api, Connection connection, const std::string& sql,
+                          const EngineText& text) {
   PreparedStatement raw = nullptr;
   const State prepared = api.prepare(connection, sql.c_str(), &raw);
   const Owned<PreparedStatement> statement(raw, api.destroy_prepare);
@@ -35,6 +42,13 @@ Result<QueryResult> Stream(const Api& api, Connection connection, const std::str
     return EngineError(api.result_error(result.handle()), text);
   }
   return result;
+}
+
+}  // namespace
+
+Result<QueryResult> Stream(const Api& api, Connection connection, const std::string& sql,
+                           const std::vector<Place>& places) {
+  return Guarded([&] { return Begin(api, connection, sql, {sql, &places}); });
 }
 
 namespace {

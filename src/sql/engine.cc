@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "sql/engine_guard.h"
 #include "sql/engine_internal.h"
 
 namespace sluice::sql {
@@ -18,7 +19,7 @@ bool Engine::started() const {
 Result<Engine::State*> Engine::Start() {
   const std::lock_guard lock(state_->mutex);
   if (!state_->started) {
-    RETURN_NOT_OK(state_->Open(options_));
+    RETURN_NOT_OK(duckdb::Guarded([this] { return state_->Open(options_); }));
     state_->started = true;
   }
   return state_.get();
@@ -84,7 +85,8 @@ Status Engine::State::Need(const std::set<DecimalFunction>& functions) {
   const std::lock_guard lock(mutex);
   for (const DecimalFunction& function : functions) {
     if (decimal_functions.contains(function)) continue;
-    RETURN_NOT_OK(RegisterDecimalFunction(api, registrar.get(), function));
+    RETURN_NOT_OK(
+        duckdb::Guarded([&] { return RegisterDecimalFunction(api, registrar.get(), function); }));
     decimal_functions.insert(function);
   }
   return Status::OK();
@@ -92,7 +94,10 @@ Status Engine::State::Need(const std::set<DecimalFunction>& functions) {
 
 Result<duckdb::Owned<duckdb::Connection>> Engine::State::Connect() {
   duckdb::Connection raw = nullptr;
-  if (api.connect(database.get(), &raw) != duckdb::State::kSuccess) {
+  const auto connected =
+      duckdb::Guarded([&]() -> Result<duckdb::State> { return api.connect(database.get(), &raw); });
+  RETURN_NOT_OK(connected.status());
+  if (*connected != duckdb::State::kSuccess) {
     return Status::OutOfMemory("query engine gives no connection");
   }
   duckdb::Owned<duckdb::Connection> connection(raw, api.disconnect);

@@ -104,14 +104,11 @@ Outcome<std::string_view> RoomToReplace(std::string_view text, std::string_view 
 
 /// The result of a function of any number of texts.
 struct ManyTexts {
-  duckdb::FunctionInfo info;
-  duckdb::DataChunk chunk;
   duckdb::Vector output;
   std::vector<Input<std::string_view>> inputs;
   uint64_t bytes = 0;
 
-  ManyTexts(duckdb::FunctionInfo i, duckdb::DataChunk c, duckdb::Vector o)
-      : info(i), chunk(c), output(o) {
+  ManyTexts(duckdb::DataChunk chunk, duckdb::Vector o) : output(o) {
     const Api& api = duckdb::Loaded();
     for (Index column = 0; column < api.data_chunk_get_column_count(chunk); ++column)
       inputs.emplace_back(api.data_chunk_get_vector(chunk, column));
@@ -121,23 +118,17 @@ struct ManyTexts {
     api.vector_ensure_validity_writable(output);
     api.vector_get_validity(output)[row / 64] &= ~(uint64_t{1} << row % 64);
   }
-  // False: there is an error, and no more to do.
-  bool PutText(Index row, const Status& status, const std::string& text) {
+  Status PutText(Index row, const std::string& text) {
     bytes += text.size();
-    const Status room = status.ok() ? CheckVectorBytes(bytes) : status;
-    if (!room.ok()) {
-      duckdb::Loaded().scalar_function_set_error(info, room.message().c_str());
-      return false;
-    }
+    RETURN_NOT_OK(CheckVectorBytes(bytes));
     Put(output, row, text);
-    return true;
+    return Status::OK();
   }
 };
 
 // NULL when one of them is.
-void ConcatenateTexts(duckdb::FunctionInfo info, duckdb::DataChunk chunk,
-                      duckdb::Vector output) noexcept {
-  ManyTexts rows(info, chunk, output);
+Status ConcatenateTexts(duckdb::FunctionInfo, duckdb::DataChunk chunk, duckdb::Vector output) {
+  ManyTexts rows(chunk, output);
   std::string text;
   for (Index row = 0; row < duckdb::Loaded().data_chunk_get_size(chunk); ++row) {
     if (std::ranges::any_of(rows.inputs, [row](const auto& in) { return in.IsNull(row); })) {
@@ -146,19 +137,17 @@ void ConcatenateTexts(duckdb::FunctionInfo info, duckdb::DataChunk chunk,
     }
     uint64_t bytes = 0;
     for (const auto& input : rows.inputs) bytes += input.Get(row).size();
-    const Status fits = CheckTextBytes(bytes);
+    RETURN_NOT_OK(CheckTextBytes(bytes));
     text.clear();
-    for (const auto& input : rows.inputs) {
-      if (fits.ok()) text += input.Get(row);
-    }
-    if (!rows.PutText(row, fits, text)) return;
+    for (const auto& input : rows.inputs) text += input.Get(row);
+    RETURN_NOT_OK(rows.PutText(row, text));
   }
+  return Status::OK();
 }
 
 // The first one between the others that are not NULL.
-void ConcatenateTextsWith(duckdb::FunctionInfo info, duckdb::DataChunk chunk,
-                          duckdb::Vector output) noexcept {
-  ManyTexts rows(info, chunk, output);
+Status ConcatenateTextsWith(duckdb::FunctionInfo, duckdb::DataChunk chunk, duckdb::Vector output) {
+  ManyTexts rows(chunk, output);
   std::string text;
   for (Index row = 0; row < duckdb::Loaded().data_chunk_get_size(chunk); ++row) {
     if (rows.inputs[0].IsNull(row)) {
@@ -166,29 +155,28 @@ void ConcatenateTextsWith(duckdb::FunctionInfo info, duckdb::DataChunk chunk,
       continue;
     }
     const std::string_view separator = rows.inputs[0].Get(row);
-    Status fits;
     bool first = true;
     text.clear();
-    for (size_t i = 1; i < rows.inputs.size() && fits.ok(); ++i) {
+    for (size_t i = 1; i < rows.inputs.size(); ++i) {
       if (rows.inputs[i].IsNull(row)) continue;
       const std::string_view part = rows.inputs[i].Get(row);
-      fits = CheckTextBytes(text.size() + separator.size() + part.size());
-      if (!fits.ok()) break;
+      RETURN_NOT_OK(CheckTextBytes(text.size() + separator.size() + part.size()));
       if (!std::exchange(first, false)) text += separator;
       text += part;
     }
-    if (!rows.PutText(row, fits, text)) return;
+    RETURN_NOT_OK(rows.PutText(row, text));
   }
+  return Status::OK();
 }
 
 // The second one between the values of a list that are not NULL; NULL when there are only NULLs.
-void JoinList(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector output) noexcept {
+Status JoinList(duckdb::FunctionInfo, duckdb::DataChunk chunk, duckdb::Vector output) {
   const Api& api = duckdb::Loaded();
   const duckdb::Vector list = api.data_chunk_get_vector(chunk, 0);
   const Input<duckdb::ListEntry> entries(list);
   const Input<std::string_view> values(api.list_vector_get_child(list));
   const Input<std::string_view> separators(api.data_chunk_get_vector(chunk, 1));
-  ManyTexts rows(info, chunk, output);
+  ManyTexts rows(chunk, output);
   std::string text;
   for (Index row = 0; row < api.data_chunk_get_size(chunk); ++row) {
     if (entries.IsNull(row) || separators.IsNull(row)) {
@@ -197,22 +185,21 @@ void JoinList(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector
     }
     const duckdb::ListEntry entry = entries.Get(row);
     const std::string_view separator = separators.Get(row);
-    Status fits;
     bool any = entry.length == 0;
     text.clear();
     for (Index i = entry.offset; i < entry.offset + entry.length; ++i) {
       if (values.IsNull(i)) continue;
-      fits = CheckTextBytes(text.size() + separator.size() + values.Get(i).size());
-      if (!fits.ok()) break;
+      RETURN_NOT_OK(CheckTextBytes(text.size() + separator.size() + values.Get(i).size()));
       if (std::exchange(any, true)) text += separator;
       text += values.Get(i);
     }
     if (!any) {
       rows.PutNull(row);
-    } else if (!rows.PutText(row, fits, text)) {
-      return;
+    } else {
+      RETURN_NOT_OK(rows.PutText(row, text));
     }
   }
+  return Status::OK();
 }
 
 Status RegisterOfMany(const Api& api, duckdb::Connection connection, const char* name,
@@ -240,7 +227,7 @@ Status RegisterJoin(const Api& api, duckdb::Connection connection) {
   api.scalar_function_add_parameter(made.get(), list.get());
   api.scalar_function_add_parameter(made.get(), text.get());
   api.scalar_function_set_return_type(made.get(), text.get());
-  api.scalar_function_set_function(made.get(), JoinList);
+  api.scalar_function_set_function(made.get(), duckdb::Callback<JoinList>);
   if (api.register_scalar_function(connection, made.get()) == duckdb::State::kSuccess)
     return Status::OK();
   return Status::Invalid("query engine does not take a function, name=flink_array_join");
@@ -254,12 +241,12 @@ Status RegisterGrowingFunctions(const Api& api, duckdb::Connection connection) {
   SLUICE_REGISTER("flink_rpad", PadRight);
   SLUICE_REGISTER("flink_replace", Replace);
   SLUICE_REGISTER("flink_room_to_replace", RoomToReplace);
-  RETURN_NOT_OK(
-      RegisterOfMany(api, connection, "flink_concat", SqlType::String(), ConcatenateTexts));
-  RETURN_NOT_OK(
-      RegisterOfMany(api, connection, "flink_concat_bytes", SqlType::Bytes(), ConcatenateTexts));
-  RETURN_NOT_OK(
-      RegisterOfMany(api, connection, "flink_concat_ws", SqlType::String(), ConcatenateTextsWith));
+  RETURN_NOT_OK(RegisterOfMany(api, connection, "flink_concat", SqlType::String(),
+                               duckdb::Callback<ConcatenateTexts>));
+  RETURN_NOT_OK(RegisterOfMany(api, connection, "flink_concat_bytes", SqlType::Bytes(),
+                               duckdb::Callback<ConcatenateTexts>));
+  RETURN_NOT_OK(RegisterOfMany(api, connection, "flink_concat_ws", SqlType::String(),
+                               duckdb::Callback<ConcatenateTextsWith>));
   return RegisterJoin(api, connection);
 }
 

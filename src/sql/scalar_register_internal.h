@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sql/duckdb_handles.h"
+#include "sql/engine_guard.h"
 #include "sql/scalar_functions.h"
 
 // How a plain C++ function becomes a function of the engine.
@@ -103,8 +103,8 @@ using Outcome = Result<std::optional<T>>;
 
 // The engine's callback for a plain function; NULL in any argument gives NULL.
 template <auto function, typename R, typename... Args, size_t... I>
-void CallOver(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector output,
-              Outcome<R> (*)(Args...), std::index_sequence<I...>) {
+Status CallOver(duckdb::DataChunk chunk, duckdb::Vector output, Outcome<R> (*)(Args...),
+                std::index_sequence<I...>) {
   const Api& api = duckdb::Loaded();
   const std::tuple<Input<Args>...> inputs{Input<Args>(api.data_chunk_get_vector(chunk, I))...};
   const Index rows = api.data_chunk_get_size(chunk);
@@ -113,16 +113,11 @@ void CallOver(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector
   for (Index row = 0; row < rows; ++row) {
     std::optional<R> value;
     if (!(std::get<I>(inputs).IsNull(row) || ...)) {
-      Outcome<R> outcome = function(std::get<I>(inputs).Get(row)...);
-      if constexpr (kKindOf<R> == SqlKind::kVarchar) {
-        if (outcome.ok() && outcome->has_value()) bytes += (*outcome)->size();
-        if (const Status room = CheckVectorBytes(bytes); !room.ok()) outcome = room;
-      }
-      if (!outcome.ok()) {
-        api.scalar_function_set_error(info, outcome.status().message().c_str());
-        return;
-      }
-      value = std::move(outcome).ValueUnsafe();
+      ASSIGN_OR_RAISE(value, function(std::get<I>(inputs).Get(row)...));
+    }
+    if constexpr (kKindOf<R> == SqlKind::kVarchar) {
+      if (value) bytes += value->size();
+      RETURN_NOT_OK(CheckVectorBytes(bytes));
     }
     if (value) {
       Put(output, row, *value);
@@ -134,6 +129,15 @@ void CallOver(duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector
     }
     mask[row / 64] &= ~(uint64_t{1} << row % 64);
   }
+  return Status::OK();
+}
+
+template <auto function>
+Status CallPlain(duckdb::FunctionInfo, duckdb::DataChunk chunk, duckdb::Vector output) {
+  const auto over = [&]<typename R, typename... Args>(Outcome<R> (*plain)(Args...)) {
+    return CallOver<function>(chunk, output, plain, std::index_sequence_for<Args...>());
+  };
+  return over(function);
 }
 
 template <auto function, typename R, typename... Args>
@@ -148,12 +152,7 @@ Status Register(const Api& api, duckdb::Connection connection, const char* name,
   }
   const duckdb::Owned<duckdb::LogicalType> result = duckdb::MakeType(api, TypeOf<R>());
   api.scalar_function_set_return_type(made.get(), result.get());
-  api.scalar_function_set_function(
-      made.get(),
-      [](duckdb::FunctionInfo info, duckdb::DataChunk chunk, duckdb::Vector output) noexcept {
-        CallOver<function>(info, chunk, output, static_cast<Outcome<R> (*)(Args...)>(function),
-                           std::index_sequence_for<Args...>());
-      });
+  api.scalar_function_set_function(made.get(), duckdb::Callback<CallPlain<function>>);
   if (api.register_scalar_function(connection, made.get()) == duckdb::State::kSuccess)
     return Status::OK();
   return Status::Invalid("query engine does not take a function, name=", name);

@@ -1,6 +1,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
+#include "sql/engine_guard.h"
 #include "sql/engine_internal.h"
 #include "sql/vectors.h"
 
@@ -43,16 +44,13 @@ void Delete(void* pointer) {
   delete static_cast<T*>(pointer);
 }
 
-void Bind(duckdb::BindInfo info) noexcept {
+Status Bind(duckdb::BindInfo info) {
   const Api& api = duckdb::Loaded();
   const auto& extra = *static_cast<ScanExtra*>(api.bind_get_extra_info(info));
   duckdb::Owned<duckdb::Value> value(api.bind_get_parameter(info, 0), api.destroy_value);
   const int64_t id = api.get_int64(value.get());
   std::shared_ptr<const ScanBinding> binding = extra.scans->Find(id);
-  if (binding == nullptr) {
-    api.bind_set_error(info, "scan is not bound");
-    return;
-  }
+  if (binding == nullptr) return Error(ErrorCode::kUnknownServer, "scan is not bound, id=", id);
   // Where only the number of rows matters, the engine asks for the first column: one that costs
   // nothing, and that no statement names. Names differ between scans: joins are said with a star.
   const duckdb::Owned<duckdb::LogicalType> nothing =
@@ -67,9 +65,10 @@ void Bind(duckdb::BindInfo info) noexcept {
     api.bind_set_cardinality(info, static_cast<Index>(*rows), false);
   }
   api.bind_set_bind_data(info, new ScanBindData{std::move(binding)}, Delete<ScanBindData>);
+  return Status::OK();
 }
 
-void Init(duckdb::InitInfo info) noexcept {
+Status Init(duckdb::InitInfo info) {
   const Api& api = duckdb::Loaded();
   const auto& bound = *static_cast<ScanBindData*>(api.init_get_bind_data(info));
   auto state = std::make_unique<ScanState>();
@@ -86,19 +85,16 @@ void Init(duckdb::InitInfo info) noexcept {
     state->wanted.push_back(static_cast<int>(column));
     positions.push_back(bound.binding->positions[column]);
   }
-  Result<std::unique_ptr<ScanSource>> source =
-      bound.binding->view->Open(std::move(positions), bound.binding->predicates);
-  if (!source.ok()) {
-    api.init_set_error(info, duckdb::MarkError(source.status()).c_str());
-    return;
-  }
-  state->source = std::move(source).ValueUnsafe();
+  ASSIGN_OR_RAISE(state->source,
+                  bound.binding->view->Open(std::move(positions), bound.binding->predicates));
   api.init_set_max_threads(info, static_cast<Index>(std::max(1, state->source->parts())));
   api.init_set_init_data(info, state.release(), Delete<ScanState>);
+  return Status::OK();
 }
 
-void InitLocal(duckdb::InitInfo info) noexcept {
+Status InitLocal(duckdb::InitInfo info) {
   duckdb::Loaded().init_set_init_data(info, new ScanLocal, Delete<ScanLocal>);
+  return Status::OK();
 }
 
 // Move to a batch with rows left; false at the end of all parts.
@@ -144,11 +140,10 @@ Status Emit(ScanState& state, ScanLocal& local, duckdb::DataChunk output) {
   return Status::OK();
 }
 
-void Produce(duckdb::FunctionInfo info, duckdb::DataChunk output) noexcept {
+Status Produce(duckdb::FunctionInfo info, duckdb::DataChunk output) {
   auto& state = *static_cast<ScanState*>(duckdb::Loaded().function_get_init_data(info));
   auto& local = *static_cast<ScanLocal*>(duckdb::Loaded().function_get_local_init_data(info));
-  const Status status = Emit(state, local, output);
-  if (!status.ok()) duckdb::Loaded().function_set_error(info, duckdb::MarkError(status).c_str());
+  return Emit(state, local, output);
 }
 
 }  // namespace
@@ -161,10 +156,10 @@ Status RegisterScan(const Api& api, duckdb::Connection connection, ScanRegistry*
   api.table_function_set_name(function.get(), "sluice_scan");
   api.table_function_add_parameter(function.get(), id.get());
   api.table_function_set_extra_info(function.get(), new ScanExtra{scans}, Delete<ScanExtra>);
-  api.table_function_set_bind(function.get(), Bind);
-  api.table_function_set_init(function.get(), Init);
-  api.table_function_set_local_init(function.get(), InitLocal);
-  api.table_function_set_function(function.get(), Produce);
+  api.table_function_set_bind(function.get(), duckdb::Callback<Bind>);
+  api.table_function_set_init(function.get(), duckdb::Callback<Init>);
+  api.table_function_set_local_init(function.get(), duckdb::Callback<InitLocal>);
+  api.table_function_set_function(function.get(), duckdb::Callback<Produce>);
   api.table_function_supports_projection_pushdown(function.get(), true);
   return api.register_table_function(connection, function.get()) == duckdb::State::kSuccess
              ? Status::OK()

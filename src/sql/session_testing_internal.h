@@ -39,11 +39,13 @@ struct Answer {
 
 /// A session over tables in memory.
 struct MemorySession {
+  explicit MemorySession(Engine& on = TestEngine()) : engine(on) {}
+
+  Engine& engine;
   SetClock clock;
   MemoryCatalog catalog{clock};
   // The catalog is a member here, so nobody owns it.
-  Session session{TestEngine(), std::shared_ptr<TableCatalog>(std::shared_ptr<void>(), &catalog),
-                  clock};
+  Session session{engine, std::shared_ptr<TableCatalog>(std::shared_ptr<void>(), &catalog), clock};
 
   Result<Answer> Run(std::string_view sql) {
     ASSIGN_OR_RAISE(const auto stream, session.Execute(sql));
