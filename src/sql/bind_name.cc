@@ -7,15 +7,42 @@ namespace sluice::sql {
 
 namespace {
 
-/// How many leading parts of `names` are the column's qualifier with its name? 0 = another column.
-size_t MatchedParts(const ScopeColumn& column, const std::vector<ast::Name>& names) {
-  if (!column.merged && names[0] == column.name) return 1;
-  for (size_t parts = 1; parts < names.size() && parts <= column.qualifier.size(); ++parts) {
-    const bool same = std::equal(names.begin(), names.begin() + static_cast<ptrdiff_t>(parts),
-                                 column.qualifier.end() - static_cast<ptrdiff_t>(parts));
-    if (same && names[parts] == column.name) return parts + 1;
+/// Are the first `parts` of `names` the table of the column? None always are, of a column that can
+/// be named so.
+bool IsTableOf(const ScopeColumn& column, const std::vector<ast::Name>& names, size_t parts) {
+  if (parts == 0) return !column.merged;
+  return parts <= column.qualifier.size() &&
+         std::equal(names.begin(), names.begin() + static_cast<ptrdiff_t>(parts),
+                    column.qualifier.end() - static_cast<ptrdiff_t>(parts));
+}
+
+/// What names are in one scope.
+struct Named {
+  const ScopeColumn* column = nullptr;  ///< The first one of the name.
+  int columns = 0;
+  size_t at = 0;       ///< Its name among the names; fields of it follow.
+  bool table = false;  ///< There is such a table.
+};
+
+// The first `parts` are the table, the one `at` is the column.
+Named FindAt(const Scope& scope, const std::vector<ast::Name>& names, size_t parts, size_t at) {
+  Named named{.at = at};
+  for (const ScopeColumn& column : scope.columns) {
+    if (!IsTableOf(column, names, parts)) continue;
+    named.table = parts > 0;
+    if (column.name != names[at]) continue;
+    if (named.columns++ == 0) named.column = &column;
   }
-  return 0;
+  return named;
+}
+
+// As Flink, r.x also is a field of the column r of the table r that has no column x.
+Named FindColumn(const Scope& scope, const std::vector<ast::Name>& names, size_t parts) {
+  const Named named = FindAt(scope, names, parts, parts);
+  if (!named.table || named.column != nullptr || parts > 1) return named;
+  const Named row = FindAt(scope, names, 1, 0);
+  const bool is_row = row.column != nullptr && row.column->value->type.kind == SqlKind::kRow;
+  return is_row ? row : named;
 }
 
 bool SameUpToCase(const std::string& a, const std::string& b) {
@@ -44,31 +71,38 @@ Result<BoundPtr> Binder::Impl::Column(const ast::Expr& expr, ExprContext& contex
     const auto alias = context.aliases->find(names[0]);
     if (alias != context.aliases->end()) return alias->second;
   }
-  Frame* inner = context.scope->frame;
-  for (Scope* scope = context.scope; scope != nullptr; scope = scope->outer) {
-    const ScopeColumn* found = nullptr;
-    size_t parts = 0;
-    for (const ScopeColumn& column : scope->columns) {
-      const size_t matched = MatchedParts(column, names);
-      if (matched == 0 || (found != nullptr && matched < parts)) continue;
-      if (found != nullptr && matched == parts)
+  // As many leading parts as can be are a table, of this query or of one around it; then come the
+  // column and its fields. What is a table here is not the column of another table.
+  const auto not_found = [&] {
+    return InvalidAt(expr.at, "column not found, name=", Shown(Joined(names)),
+                     Hint(*context.scope, names.back()));
+  };
+  for (size_t parts = names.size(); parts-- > 0;) {
+    for (Scope* scope = context.scope; scope != nullptr; scope = scope->outer) {
+      const Named named = FindColumn(*scope, names, parts);
+      if (named.columns > 1)
         return InvalidAt(expr.at, "column is ambiguous, name=", Shown(Joined(names)));
-      found = &column;
-      parts = matched;
+      if (named.column == nullptr && named.table) return not_found();
+      if (named.column == nullptr) continue;
+      BoundPtr value = Use(*named.column, *scope, context);
+      for (size_t i = named.at + 1; i < names.size(); ++i) {
+        ASSIGN_OR_RAISE(value, Field(std::move(value), names[i], expr.at));
+      }
+      return value;
     }
-    if (found == nullptr) continue;
-    for (Frame* frame = inner; frame != scope->frame && frame != nullptr; frame = frame->parent) {
-      if (found->value->kind == BoundKind::kColumn) frame->outer_columns.insert(found->value->text);
-    }
-    if (found->scan >= 0) scans_[static_cast<size_t>(found->scan)].used.insert(found->scan_column);
-    BoundPtr value = found->value;
-    for (; parts < names.size(); ++parts) {
-      ASSIGN_OR_RAISE(value, Field(std::move(value), names[parts], expr.at));
-    }
-    return value;
   }
-  return InvalidAt(expr.at, "column not found, name=", Shown(Joined(names)),
-                   Hint(*context.scope, names.back()));
+  return not_found();
+}
+
+// The column's value, noted where what is read is kept.
+BoundPtr Binder::Impl::Use(const ScopeColumn& column, const Scope& scope,
+                           const ExprContext& context) {
+  Frame* frame = context.scope->frame;
+  for (; frame != scope.frame && frame != nullptr; frame = frame->parent) {
+    if (column.value->kind == BoundKind::kColumn) frame->outer_columns.insert(column.value->text);
+  }
+  if (column.scan >= 0) scans_[static_cast<size_t>(column.scan)].used.insert(column.scan_column);
+  return column.value;
 }
 
 Result<BoundPtr> Binder::Impl::Field(BoundPtr row, const std::string& name, Position at) {

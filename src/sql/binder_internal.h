@@ -125,6 +125,7 @@ class Binder::Impl {
   Result<BoundPtr> ExpressionOf(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Condition(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Column(const ast::Expr& expr, ExprContext& context);
+  BoundPtr Use(const ScopeColumn& column, const Scope& scope, const ExprContext& context);
   Result<BoundPtr> Literal(const ast::Expr& expr);
   Result<BoundPtr> Interval(const ast::Expr& expr, ExprContext& context);
   Result<BoundPtr> Case(const ast::Expr& expr, ExprContext& context);
