@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -255,16 +256,33 @@ class CsvPrinter : public SqlPrinter {
   size_t width_ = 0;
 };
 
+// The columns' names, each once: a later column of a name has the first of `name_1`, `name_2` …
+// that no column has.
+std::vector<std::string> DistinctNames(const json& columns) {
+  std::set<std::string> taken;
+  for (const json& column : columns) taken.insert(column["name"].get<std::string>());
+  std::set<std::string> seen;
+  std::vector<std::string> names;
+  for (const json& column : columns) {
+    const auto own = column["name"].get<std::string>();
+    std::string name = own;
+    const bool again = !seen.insert(own).second;
+    for (int i = 1; again && !taken.insert(name).second; ++i) name = own + "_" + std::to_string(i);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 class JsonPrinter : public SqlPrinter {
  public:
   explicit JsonPrinter(std::ostream& out) : out_(out) {}
   void Columns(const json& columns) override {
-    for (const json& column : columns) names_.push_back(column["name"].dump());
+    for (const std::string& name : DistinctNames(columns)) names_.push_back(json(name).dump());
   }
   Status Rows(const json& rows) override {
     for (const json& row : rows) {
       RETURN_NOT_OK(CheckWidth(row, names_.size()));
-      // Written by hand: two columns may have one name, and their order is the query's.
+      // Written by hand: their order is the query's.
       out_ << '{';
       for (size_t i = 0; i < row.size(); ++i)
         out_ << (i == 0 ? "" : ",") << names_[i] << ':' << row[i].dump();

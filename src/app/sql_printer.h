@@ -11,7 +11,8 @@ namespace sluice::app {
 /// Prints the events of one statement's answer.
 class SqlPrinter {
  public:
-  /// `format`: "table", "csv" (RFC 4180, with a header) or "json" (one object a row).
+  /// `format`: "table", "csv" (RFC 4180, with a header) or "json" (one object a row, in
+  /// which a second column of the name a is a_1).
   /// Errors: kInvalidConfig for another name.
   static Result<std::unique_ptr<SqlPrinter>> Make(const std::string& format, std::ostream& out);
   virtual ~SqlPrinter() = default;

@@ -90,11 +90,12 @@ TEST(SqlPrinterTest, CsvTellsNullFromAnEmptyText) {
             "id,名\n1,\"\"\n2,\n3,\"a,\"\"b\"\"\"\n");
 }
 
-TEST(SqlPrinterTest, JsonKeepsTheOrderAndColumnsOfOneName) {
-  const json columns = {{{"name", "b"}, {"type", "INT"}},
-                        {{"name", "a"}, {"type", "INT"}},
-                        {{"name", "b"}, {"type", "INT"}}};
-  EXPECT_EQ(Print("json", columns, {{1, 2, 3}}), "{\"b\":1,\"a\":2,\"b\":3}\n");
+TEST(SqlPrinterTest, JsonKeepsTheOrderAndNamesEachColumnOnce) {
+  json columns = json::array();
+  for (const char* name : {"b", "a", "b", "b_1", "b", "b_1"})
+    columns.push_back({{"name", name}, {"type", "INT"}});
+  EXPECT_EQ(Print("json", columns, {{1, 2, 3, 4, 5, 6}}),
+            "{\"b\":1,\"a\":2,\"b_2\":3,\"b_1\":4,\"b_3\":5,\"b_1_1\":6}\n");
 }
 
 TEST(SqlPrinterTest, RowsOfAnotherWidthAreRefused) {
