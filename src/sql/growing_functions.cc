@@ -5,7 +5,7 @@
 #include "sql/scalar_register_internal.h"
 
 // Functions whose result may be far larger than what goes in: the engine's own ones have no bound,
-// and texts in its vectors do not count against its memory limit.
+// and texts in its vectors count against its memory limit only in part.
 namespace sluice::sql {
 
 namespace {

@@ -86,7 +86,7 @@ void Put(duckdb::Vector output, Index row, const T& value) {
 }
 
 /// Bytes of one text that a function makes, and of all that it makes in one step (up to the
-/// engine's vector_size() rows). The engine does not count them against its memory limit.
+/// engine's vector_size() rows). The engine counts them against its memory limit only in part.
 inline constexpr uint64_t kTextBytesMax = 16 << 20;
 inline constexpr uint64_t kVectorTextBytesMax = 256 << 20;
 
