@@ -23,6 +23,8 @@ ldd "$dest/bin/sluice" "$dest"/lib/*.so* | awk '$3 ~ /^\/(usr\/)?lib/ {print $3}
   grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so' |
   while read -r library; do
     copy "$library" "$dest/lib/$(basename "$library")"
-    package=$(dpkg-query -S "/usr${library#/usr}" 2>/dev/null | head -n 1 | cut -d: -f1)
-    [ -z "$package" ] || copy "/usr/share/doc/$package/copyright" "$dest/licenses/$package.copyright"
+    # A package may name its file below /lib or /usr/lib, which are one.
+    package=$({ dpkg-query -S "${library#/usr}" || dpkg-query -S "/usr${library#/usr}"; } 2>/dev/null | head -n 1 | cut -d: -f1)
+    [ -n "$package" ] || { echo "no package tells the license of $library" >&2; exit 1; }
+    copy "/usr/share/doc/$package/copyright" "$dest/licenses/$package.copyright"
   done

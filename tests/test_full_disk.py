@@ -44,7 +44,8 @@ def make_small(small_disk, make_server):
     def make(**settings):
         server = make_server(folder=small_disk, **settings)
         server.log_path = f"{os.path.dirname(small_disk)}/server.out"
-        server.announce("flush of keys failed", "call failed .*No space left", "W checkpoint file: .*No space left", *REFUSALS)
+        server.announce("flush of keys failed", "call failed .*No space left", "W checkpoint file: .*No space left",
+                        "snapshot of keys failed", "remote log is not kept up", *REFUSALS)
         return server
     return make
 

@@ -99,6 +99,10 @@ TEST_F(CoordinatorTest, RefusesBucketsThatTheMachineHasNoRoomFor) {
   EXPECT_EQ(Table(), nullptr);
   descriptor.bucket_count = 4;
   EXPECT_OK(h_.CreateTable(kPath, descriptor));
+  h_.Stop();
+  h_.settings.check_room = [](int64_t) { return Error(ErrorCode::kBucketMaxNum, "no room"); };
+  h_.Start();
+  EXPECT_OK(h_.CreateTable(kPath, descriptor, /*ignore=*/true));  // It is there.
 }
 
 TEST_F(CoordinatorTest, RefusesTablesWithTheDocumentedCodes) {

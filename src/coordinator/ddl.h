@@ -105,6 +105,8 @@ class Ddl {
 
   Result<types::TableDescriptor> CompleteDescriptor(const std::string& json) const;
   Result<std::vector<meta::BucketState>> Assign(const types::TableDescriptor& descriptor) const;
+  // Whether the machine has room for a table, or for a partition of it.
+  Status CheckRoom(const types::TableDescriptor& descriptor) const;
   io::Task<Status> CreateInLake(types::TablePath path, CreateIntent create);
   io::Task<Status> FinishCreate(meta::DdlIntent intent);
   io::Task<Status> UndoCreate(meta::DdlIntent intent, Status why);

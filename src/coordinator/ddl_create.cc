@@ -25,10 +25,13 @@ Result<types::TableDescriptor> Ddl::CompleteDescriptor(const std::string& json) 
 Result<std::vector<meta::BucketState>> Ddl::Assign(const types::TableDescriptor& descriptor) const {
   ASSIGN_OR_RAISE(const int64_t replicas,
                   types::ParseInteger(descriptor.Property("table.replication.factor", "1")));
-  if (options_.settings->check_room)
-    RETURN_NOT_OK(options_.settings->check_room(*descriptor.bucket_count));
   return AssignBuckets(*descriptor.bucket_count, static_cast<int32_t>(replicas),
                        options_.link->server_ids(), state()->coordinator_epoch, *options_.random);
+}
+
+Status Ddl::CheckRoom(const types::TableDescriptor& descriptor) const {
+  if (!options_.settings->check_room) return Status::OK();
+  return options_.settings->check_room(*descriptor.bucket_count);
 }
 
 io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool ignore_if_exists) {
@@ -46,6 +49,7 @@ io::Task<Status> Ddl::CreateTable(types::TablePath path, std::string json, bool 
   if (state()->FindTable(path) != nullptr || state()->FindView(path) != nullptr) {
     co_return Error(ErrorCode::kTableAlreadyExist, "table or view exists already table=", path);
   }
+  if (!descriptor.partitioned()) CO_RETURN_NOT_OK(CheckRoom(descriptor));
   if (!LakeEnabled(descriptor))
     co_return co_await Register(path, std::move(descriptor), std::nullopt);
 

@@ -72,6 +72,7 @@ io::Task<Result<bool>> Ddl::TryCreatePartition(types::TablePath path, PartitionS
   if (exists && ignore_if_exists) co_return true;
   if (!exists) {
     CO_RETURN_NOT_OK(CheckNewPartition(*table, values));
+    CO_RETURN_NOT_OK(CheckRoom(table->info.descriptor));
     if (table->info.descriptor.has_primary_key() && RoundMayHold(*table, named.Name()))
       co_return false;
     Status empty = co_await CheckLakePartition(table, named);
