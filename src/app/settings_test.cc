@@ -21,7 +21,7 @@ std::string Told(const std::string& bind, const std::string& advertised, const s
 
 TEST(MachineTest, CountsOpenFiles) {
   const uint64_t before = io::OpenFiles();
-  io::LocalFileSystem files;
+  io::FileSystem& files = io::LocalFileSystem();
   ASSERT_OK_AND_ASSIGN(const auto file,
                        files.Open("/proc/self/status", io::FileSystem::Mode::kRead));
   EXPECT_EQ(io::OpenFiles(), before + 1);
