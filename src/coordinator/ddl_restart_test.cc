@@ -211,6 +211,16 @@ TEST_F(DdlRestartTest, AFirstSwitchToTheLakeThatFailsIsUndone) {
   ExpectWhole(h, "once the lake answers");
 }
 
+// A descriptor as the lake is told it.
+types::TableDescriptor InTheLake(Harness& h, const types::TableDescriptor& descriptor) {
+  const types::TablePath path{"db", "same"};
+  EXPECT_OK(h.CreateTable(path, descriptor));
+  const types::TableDescriptor told = h.lake.tables.at(path).descriptor;
+  EXPECT_OK(h.DropTable(path));
+  h.lake.tables.erase(path);
+  return told;
+}
+
 // Flink or Spark makes a table of the name between our intent and our table.
 TEST_F(DdlRestartTest, AnotherEnginesTableOutlivesAFailedChange) {
   for (const bool agrees : {false, true}) {
@@ -220,9 +230,7 @@ TEST_F(DdlRestartTest, AnotherEnginesTableOutlivesAFailedChange) {
       ASSERT_OK(h.CreateDatabase("db"));
       if (!create) ASSERT_OK(h.CreateTable(kPlain, LogTable()));
       const types::TablePath& path = create ? kLake : kPlain;
-      ASSERT_OK_AND_ASSIGN(
-          const auto others,
-          types::TableDescriptor::FromJson((agrees ? InLake(LogTable()) : KeyTable()).ToJson()));
+      const auto others = InTheLake(h, agrees ? InLake(LogTable()) : InLake(KeyTable()));
       io::SetCrashHook([&](std::string_view at) {
         if (at.ends_with(".after-intent")) h.lake.tables[path] = {others};
         if (at.ends_with(".after-lake")) h.power.on = false;
@@ -247,8 +255,7 @@ TEST_F(DdlRestartTest, IntentsOfTheOlderFormLeaveTheLakeAlone) {
   Harness h;
   h.Start();
   ASSERT_OK(h.CreateDatabase("db"));
-  ASSERT_OK_AND_ASSIGN(const auto descriptor,
-                       types::TableDescriptor::FromJson(InLake(KeyTable()).ToJson()));
+  const auto descriptor = InTheLake(h, InLake(KeyTable()));
   const std::string text = CreateIntent{.descriptor = descriptor}.ToJson();
   const std::string older = text.substr(0, text.size() - 1) + ",\"lake_existed\":false}";
   ASSERT_OK(h.catalog->AddIntent({.kind = CreateIntent::kKind, .path = kLake, .payload = older}));
@@ -256,7 +263,7 @@ TEST_F(DdlRestartTest, IntentsOfTheOlderFormLeaveTheLakeAlone) {
   h.Restart();
   EXPECT_TRUE(h.state()->intents.empty());
   EXPECT_TRUE(h.lake.tables.contains(kLake));
-  EXPECT_OK(h.CreateTable(kLake, descriptor));  // Taken up, since it is empty.
+  EXPECT_OK(h.CreateTable(kLake, InLake(KeyTable())));  // Taken up, since it is empty.
 }
 
 TEST_F(DdlRestartTest, ATabletServerThatWasAwayIsToldLater) {

@@ -387,17 +387,20 @@ TEST_F(PaimonTableTest, FilesOfASchemaThatWasTakenBackStayReadable) {
   }
 }
 
-// The table was removed, and perhaps made anew, by another engine while a round wrote.
+// The schema, or the table, was removed by another engine while a round wrote.
 TEST_F(PaimonTableTest, FilesOfASchemaThatIsNotThereAreNotCommitted) {
   const types::TablePath path{"db", "replaced"};
   for (const bool made_anew : {false, true}) {
     ASSERT_OK(catalog_->CreateTable(path, IdTable(false), true));
+    ASSERT_OK(catalog_->AlterTable(
+        path, {LakeChange::AddColumn({"note", DataType::Of(TypeKind::kString), ""})}));
     ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable(path));
     ASSERT_OK_AND_ASSIGN(const auto writer, table->OpenWriter({.columns = {"id", "v"}}));
     ASSERT_OK(writer->Write({IdBatch({1}, {10}), {}, 0, 1000}));
     std::vector<std::unique_ptr<PreparedFiles>> files;
     files.push_back(writer->Finish().ValueOrDie());
-    ASSERT_OK(io::LocalFileSystem().RemoveTree(table->location()));
+    const std::string gone = table->location() + (made_anew ? "" : "/schema/schema-1");
+    ASSERT_OK(io::LocalFileSystem().RemoveTree(gone));
     clock_.Advance(1);
     if (made_anew) ASSERT_OK(catalog_->CreateTable(path, IdTable(false), true));
     EXPECT_CODE(ErrorCode::kSchemaNotExist, table->Commit(std::move(files), {}));
