@@ -1,5 +1,7 @@
 #include "coordinator/cluster_configs.h"
 
+#include <arrow/util/utf8.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -87,6 +89,9 @@ Status AlterOne(const ConfigRules* rules, const Configs& initial, const wire::Pb
   if (shape == Shape::kFixed) {
     return Error(ErrorCode::kConfig, "setting cannot be changed while the server runs key=", key);
   }
+  // It is stored as JSON, which would come back with another value.
+  if (!arrow::util::ValidateUTF8(change.config_value()))
+    return Error(ErrorCode::kConfig, "value is not UTF-8 key=", key);
   switch (static_cast<AlterOp>(change.op_type())) {
     case AlterOp::kSet:
       if (!change.has_config_value()) return Error(ErrorCode::kConfig, "no value key=", key);

@@ -93,7 +93,9 @@ TEST_F(ClusterConfigsTest, OneWrongChangeUndoesAllOfThem) {
            {"data.dir", "/data", kDelete},
            {"users", ":x", kAppend},
            {"users", "", kSubtract},
-           {"users", "a:1,b:2", kAppend}}) {
+           {"users", "a:1,b:2", kAppend},
+           {"users", "a:\xff", kAppend},
+           {"users", "a:1,b:\xc3", kSet}}) {
     const Status refused = Alter({{"size", "5", kSet}, {key, value, op}});
     EXPECT_CODE(ErrorCode::kConfig, refused);
     EXPECT_THAT(refused.message(), testing::HasSubstr("key=" + key));
