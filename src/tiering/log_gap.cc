@@ -4,6 +4,12 @@
 
 namespace sluice::tiering {
 
+void AddGap(LogGap gap, std::vector<LogGap>* gaps) {
+  gaps->push_back(std::move(gap));
+  if (gaps->size() > kGapsMax)
+    gaps->erase(gaps->begin(), gaps->end() - static_cast<std::ptrdiff_t>(kGapsMax));
+}
+
 std::string GapsToText(const std::vector<LogGap>& gaps) {
   std::ostringstream text;
   const size_t first = gaps.size() > kGapsMax ? gaps.size() - kGapsMax : 0;

@@ -23,6 +23,8 @@ inline constexpr std::string_view kGapsProperty = "sluice-gaps";
 /// More than these are not kept: the oldest go.
 inline constexpr size_t kGapsMax = 1000;
 
+/// Add the newest gap; what is kept is what a snapshot keeps.
+void AddGap(LogGap gap, std::vector<LogGap>* gaps);
 /// Format: a line per gap, "bucket from to partition".
 std::string GapsToText(const std::vector<LogGap>& gaps);
 /// Errors: kCorruptRecord.

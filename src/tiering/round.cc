@@ -111,7 +111,7 @@ void Round::NoteGaps(const std::vector<BucketSpan>& spans) {
     if (!span.gap_from) continue;
     LogWarn("log records expired before they were in the lake table={} {} from={} to={}",
             handout_.path.ToString(), span.bucket.ToString(), *span.gap_from, span.from);
-    gaps_.push_back({span.partition_name, span.bucket.bucket, *span.gap_from, span.from});
+    AddGap({span.partition_name, span.bucket.bucket, *span.gap_from, span.from}, &gaps_);
   }
 }
 

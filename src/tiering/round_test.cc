@@ -129,6 +129,14 @@ TEST(LogGapTest, TextIsReadBack) {
   EXPECT_EQ(many.size(), kGapsMax);
 }
 
+TEST(LogGapTest, OfManyTheSameAreKeptHereAsInASnapshot) {
+  std::vector<LogGap> gaps;
+  for (int64_t i = 0; i < static_cast<int64_t>(kGapsMax) + 5; ++i) AddGap({"", 0, i, i + 1}, &gaps);
+  ASSERT_EQ(gaps.size(), kGapsMax);
+  EXPECT_EQ(gaps.front(), (LogGap{"", 0, 5, 6}));
+  EXPECT_EQ(GapsFromText(GapsToText(gaps)).ValueOrDie(), gaps);
+}
+
 TEST_F(RoundTest, NothingToMoveMakesNoSnapshot) {
   Make("events", false, 2);
   ASSERT_OK_AND_ASSIGN(const auto result, Run());
