@@ -17,7 +17,7 @@ using internal::OpenSslReason;
 using internal::TlsContext;
 
 constexpr size_t kReadBytes = 16 << 10;    // From the other network at a time.
-constexpr size_t kPieceBytes = 256 << 10;  // Encrypted before it is sent.
+constexpr size_t kPieceBytes = 64 << 10;   // Encrypted before it is sent.
 constexpr size_t kTlsTurnBytes = 1 << 20;  // Then the loop does something else first.
 constexpr std::string_view kLate = "handshake of TLS takes too long";
 
