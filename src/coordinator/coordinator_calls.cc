@@ -298,9 +298,9 @@ const std::map<ApiKey, CallHandler>& Handlers() {
       {ApiKey::kRebalance, Rebalance},
       {ApiKey::kListRebalanceProgress, ListRebalanceProgress},
       {ApiKey::kCancelRebalance, CancelRebalance},
-      // What only a cluster of several servers, or remote storage, would send.
-      {ApiKey::kAdjustIsr, Unsupported},
       {ApiKey::kCommitRemoteLogManifest, CommitRemoteLogManifest},
+      // What only a cluster of several servers would send.
+      {ApiKey::kAdjustIsr, Unsupported},
       {ApiKey::kControlledShutdown, Unsupported},
   };
   return handlers;

@@ -416,6 +416,8 @@ TEST_F(DispatchTest, WhatIsNotOfferedIsRefusedByCode2) {
 
 TEST_F(DispatchTest, CallsBetweenServersNeedTheInternalListener) {
   EXPECT_CODE(ErrorCode::kAuthorization, Send(tablet, 1019, 0, "0"));
+  for (const int16_t key : {1020, 1022, 1027, 1043})
+    EXPECT_CODE(ErrorCode::kAuthorization, Send(coordinator, key, 0, "0"));
   const auto internal = MakeLocalTransport(tablet, *pool, {.internal = true});
   EXPECT_OK(io::SyncWait(loop, internal->Send(loop, {1019, 0, "0"})));
   EXPECT_OK(Send(coordinator, 1042, 0, "0"));  // Tiering workers come from outside.

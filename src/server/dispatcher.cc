@@ -72,7 +72,7 @@ Result<io::Payload> Dispatcher::ApiVersions(const io::Call& call) const {
   return wire::SerializeReply(response);
 }
 
-// All listeners are PLAINTEXT so far: agreeing on that protocol succeeds with an empty answer.
+// Of a listener without logins: agreeing on PLAINTEXT succeeds with an empty answer.
 Result<io::Payload> Dispatcher::Authenticate(const io::Call& call) {
   ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::AuthenticateRequest>(call.body));
   if (strcasecmp(request.protocol().c_str(), "PLAINTEXT") != 0) {
