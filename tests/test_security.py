@@ -89,7 +89,7 @@ def test_pyfluss_logs_in(secured):
 
 
 def test_pyfluss_with_a_wrong_password_or_none_is_refused(secured):
-    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+$")
+    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+( since_last_line=\d+)?$")
     with pytest.raises(Exception) as wrong:
         pyfluss(secured, write_and_read, protocol="sasl", sasl_mechanism="PLAIN", sasl_username=ALICE,
                 sasl_password=GUESS)
@@ -123,7 +123,7 @@ def test_before_the_login_nothing_is_answered(secured):
     (b"\xff\xff\xff", CORRUPT_MESSAGE),
 ])
 def test_a_failed_login_ends_the_connection(secured, body, code):
-    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+$")
+    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+( since_last_line=\d+)?$")
     connection = handshaken(secured.tablet_port)
     assert code_of(lambda: connection.call(AUTHENTICATE, body)) == code
     with pytest.raises(Disconnected):
@@ -133,7 +133,7 @@ def test_a_failed_login_ends_the_connection(secured, body, code):
 
 
 def test_secrets_are_shown_nowhere(secured):
-    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+$")
+    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+( since_last_line=\d+)?$")
     connection = handshaken(secured.coordinator_port)
     assert code_of(lambda: log_in(connection, password=GUESS)) == AUTHENTICATE_ERROR
     connection = handshaken(secured.coordinator_port)
@@ -176,7 +176,7 @@ def run_command(*args, text=None):
 
 
 def test_our_commands_log_in(secured, tmp_path):
-    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+$")
+    secured.announce(r"W login refused listener=CLIENT peer=127\.0\.0\.1:\d+( since_last_line=\d+)?$")
     # Over HTTP, and inside of the server, nobody logs in.
     secured.sql("CREATE TABLE people (id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED)")
     rows = tmp_path / "people.csv"
@@ -251,7 +251,7 @@ def test_users_of_one_listener_are_unknown_to_the_other(make_server):
         "security.sasl.listener.name.open.plain.jaas.config": f'{MODULE} required user_server="inside";',
     })
     server.start()
-    server.announce(r"W login refused listener=\w+ peer=127\.0\.0\.1:\d+$")
+    server.announce(r"W login refused listener=\w+ peer=127\.0\.0\.1:\d+( since_last_line=\d+)?$")
     for ports in bound.values():
         client, opened = (handshaken(port) for port in ports)
         log_in(client)

@@ -148,7 +148,13 @@ io::Task<bool> ServedConnection::LogIn(wire::RequestHeader header, std::string b
 // Nothing of what was sent is written down: a password may stand where the name belongs.
 void ServedConnection::NoteFailedLogin() {
   counters_->failed_logins.fetch_add(1, std::memory_order_relaxed);
-  LogWarn("login refused listener={} peer={}", settings_->listener, connection_->peer());
+  const uint64_t count = counters_->login_warnings.Take(loop_.clock().Monotonic());
+  if (count == 1) {
+    LogWarn("login refused listener={} peer={}", settings_->listener, connection_->peer());
+  } else if (count > 1) {
+    LogWarn("login refused listener={} peer={} since_last_line={}", settings_->listener,
+            connection_->peer(), count);
+  }
 }
 
 // Fills *body, whose bytes are granted; false when they did not come, or too slowly.
@@ -195,8 +201,10 @@ io::Task<void> ServedConnection::Refuse(int32_t request_id, Status error) {
 }
 
 io::Task<void> ServedConnection::WaitForRoom() {
-  while (!closed_ &&
-         (running_ >= settings_->requests_max || unsent_bytes_ > settings_->unsent_bytes_max)) {
+  const uint64_t unsent_max = login_.done()
+                                  ? settings_->unsent_bytes_max
+                                  : std::min(settings_->unsent_bytes_max, Login::kUnsentBytesMax);
+  while (!closed_ && (running_ >= settings_->requests_max || unsent_bytes_ > unsent_max)) {
     io::Completion<bool> room(loop_);
     room_ = room;
     co_await room;

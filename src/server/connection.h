@@ -48,6 +48,7 @@ struct ConnectionCounters {
   std::atomic<int64_t> failed_logins{0};
   std::atomic<int64_t> refused_frames{0};     ///< Malformed, oversize or too slow.
   std::atomic<int64_t> answers_not_taken{0};  ///< Connections closed since nobody read them.
+  LoginWarnings login_warnings;
 };
 
 /// The server's end of one client connection: reads frames, starts their calls in order of arrival,

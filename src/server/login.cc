@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include <utility>
+
 #include "wire/api.h"
 #include "wire/proto/handshake.pb.h"
 
@@ -29,6 +31,15 @@ Result<io::Payload> Login::Answer(const wire::RequestHeader& header, std::string
     response.set_challenge("");  // Present and empty, as clients know it.
   }
   return wire::SerializeReply(response);
+}
+
+uint64_t LoginWarnings::Take(std::chrono::nanoseconds now) {
+  constexpr std::chrono::seconds kBetweenLines{1};
+  const std::lock_guard lock(mutex_);
+  ++untold_;
+  if (told_.has_value() && now - *told_ < kBetweenLines) return 0;
+  told_ = now;
+  return std::exchange(untold_, 0);
 }
 
 }  // namespace sluice::server

@@ -1,5 +1,9 @@
 #pragma once
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +20,9 @@ namespace sluice::server {
 class Login {
  public:
   /// More bytes than a call needs that may come before the login.
-  static constexpr uint64_t kRequestBytesMax = 64 << 10;
+  static constexpr uint64_t kRequestBytesMax = 8 << 10;
+  /// Answers in memory until then; above, no further request is read.
+  static constexpr uint64_t kUnsentBytesMax = 64 << 10;
 
   explicit Login(std::shared_ptr<const PlainUsers> users)
       : users_(std::move(users)), done_(users_ == nullptr) {}
@@ -37,6 +43,20 @@ class Login {
   const std::shared_ptr<const PlainUsers> users_;
   bool done_;
   std::string user_;
+};
+
+/// When the log tells of failed logins of a listener: of the first at once, then once a second at
+/// most, however many there are. Threads: any.
+class LoginWarnings {
+ public:
+  /// Count one that failed `now`, of a monotonic clock. How many, it among them, a line is to tell
+  /// of; 0 = it waits for a later line.
+  uint64_t Take(std::chrono::nanoseconds now);
+
+ private:
+  std::mutex mutex_;  // Guards what follows.
+  uint64_t untold_ = 0;
+  std::optional<std::chrono::nanoseconds> told_;  // The last line.
 };
 
 }  // namespace sluice::server

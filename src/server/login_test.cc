@@ -50,6 +50,24 @@ TEST(PlainUsersTest, LaterPasswordsReplaceEarlierOnes) {
   EXPECT_OK(users.Login(Token("", "bob", "builder")));
 }
 
+TEST(PlainUsersTest, LongPasswordsLetNobodyIn) {
+  const std::string longest(PlainUsers::kPasswordBytesMax, 'x');
+  const PlainUsers users(PlainUsers::Passwords{{"alice", longest}, {"bob", longest + 'x'}});
+  EXPECT_OK(users.Login(Token("", "alice", longest)));
+  EXPECT_CODE(ErrorCode::kAuthenticate, users.Login(Token("", "bob", longest + 'x')));
+}
+
+TEST(LoginWarningsTest, TheFirstComesAtOnceAndThenOneASecondWithTheCount) {
+  LoginWarnings warnings;
+  EXPECT_EQ(warnings.Take(milliseconds(5000)), 1u);
+  EXPECT_EQ(warnings.Take(milliseconds(5000)), 0u);
+  EXPECT_EQ(warnings.Take(milliseconds(5999)), 0u);
+  EXPECT_EQ(warnings.Take(milliseconds(6000)), 3u);
+  EXPECT_EQ(warnings.Take(milliseconds(6500)), 0u);
+  EXPECT_EQ(warnings.Take(milliseconds(7500)), 2u);
+  EXPECT_EQ(warnings.Take(milliseconds(9000)), 1u);
+}
+
 ConnectionSettings WithLogin() {
   ConnectionSettings settings;
   settings.users = std::make_shared<const PlainUsers>(PlainUsers::Passwords{{"alice", "wonder"}});
@@ -138,7 +156,7 @@ TEST(LoginConnectionTest, WhoIsNotInHasLittleRoomAndLittleTime) {
   ServedWorld served(WithLogin());
   const auto large = served.Connect();
   ASSERT_OK(io::SyncWait(served.client,
-                         Write(*large, LoginRequest(1, "alice", std::string(100'000, 'x')))));
+                         Write(*large, LoginRequest(1, "alice", std::string(9'000, 'x')))));
   EXPECT_CODE(ErrorCode::kRecordTooLarge, Next(served, *large).body);
   EXPECT_TRUE(AtEnd(served, *large));
   const auto silent = served.Connect();
@@ -150,6 +168,23 @@ TEST(LoginConnectionTest, WhoIsNotInHasLittleRoomAndLittleTime) {
   const std::string frame = Request(2, std::string(100'000, 'x'));
   ASSERT_OK(io::SyncWait(served.client, Write(*in_time, frame)));
   EXPECT_OK(Next(served, *in_time).body);
+}
+
+// Nobody reads the answers, so that they would fill the memory of the server.
+TEST(LoginConnectionTest, WhoIsNotInAndTakesNoAnswersIsReadNoFurther) {
+  constexpr int kCalls = 1000;
+  ServedWorld served(WithLogin());
+  const auto deaf = served.Connect();
+  std::string frames;
+  for (int i = 0; i < kCalls; ++i) frames += Request(i, std::string(8000, 'x'), 1000);
+  served.client.Post([&] {
+    io::Spawn([](io::Connection& to, std::string bytes) -> io::Task<void> {
+      (void)co_await Write(to, std::move(bytes));  // It ends with the connection.
+    }(*deaf, frames));
+  });
+  served.world.RunFor(milliseconds(1000));
+  EXPECT_FALSE(served.echo.started.empty());
+  EXPECT_LT(served.echo.started.size(), kCalls / 5);
 }
 
 }  // namespace

@@ -3,13 +3,15 @@
 namespace sluice::server {
 namespace {
 
-// Takes as long for a password that begins well as for one that does not.
+// What passwords of unknown users are compared with.
+constexpr std::string_view kNobodysPassword = "nobody has this";
+
+// Takes a time that depends on the length of `given` alone, not on how much of it is right.
+// `wanted` is not empty.
 bool SameBytes(std::string_view given, std::string_view wanted) {
   size_t difference = given.size() ^ wanted.size();
-  for (size_t i = 0; i < given.size(); ++i) {
-    const char other = wanted.empty() ? '\0' : wanted[i % wanted.size()];
-    difference |= static_cast<unsigned char>(given[i] ^ other);
-  }
+  for (size_t i = 0; i < given.size(); ++i)
+    difference |= static_cast<unsigned char>(given[i] ^ wanted[i % wanted.size()]);
   return difference == 0;
 }
 
@@ -44,14 +46,19 @@ std::shared_ptr<const PlainUsers::Passwords> PlainUsers::passwords() const {
 Result<std::string> PlainUsers::Login(std::string_view token) const {
   const auto known = passwords();
   PlainToken parts;
-  bool fits = SplitToken(token, &parts) && !parts.user.empty() && !parts.password.empty() &&
-              (parts.identity.empty() || parts.identity == parts.user);
-  const auto found = known->find(parts.user);
-  // Compares for an unknown user too: how long the answer takes says nothing.
-  const bool same = SameBytes(parts.password, found == known->end() ? "" : found->second);
-  fits = fits && found != known->end() && same;
-  if (!fits) return Error(ErrorCode::kAuthenticate, "authentication failed");
-  return std::string(parts.user);
+  const bool fits = SplitToken(token, &parts) && !parts.user.empty() && !parts.password.empty() &&
+                    parts.password.size() <= kPasswordBytesMax &&
+                    (parts.identity.empty() || parts.identity == parts.user);
+  if (fits) {
+    const auto found = known->find(parts.user);
+    const bool may_log_in = found != known->end() && !found->second.empty();
+    // An unknown user's password is compared in the same way as a known one's: how long the answer
+    // takes does not tell who there is.
+    const std::string_view wanted = may_log_in ? std::string_view(found->second) : kNobodysPassword;
+    const bool same = SameBytes(parts.password, wanted);
+    if (may_log_in && same) return std::string(parts.user);
+  }
+  return Error(ErrorCode::kAuthenticate, "authentication failed");
 }
 
 }  // namespace sluice::server

@@ -15,6 +15,8 @@ namespace sluice::server {
 class PlainUsers {
  public:
   using Passwords = std::map<std::string, std::string, std::less<>>;
+  /// A longer password lets nobody in.
+  static constexpr size_t kPasswordBytesMax = 1024;
 
   explicit PlainUsers(Passwords passwords) { Set(std::move(passwords)); }
   /// Logins from now on are judged by these; who is in stays in.
