@@ -255,11 +255,11 @@ constexpr std::string_view kRunTimeKeys[] = {
     "server.data-disk.write-limit-ratio",
     "server.data-disk.write-recover-ratio",
     "server.log.level",
+    "kv.snapshot.interval",
+    "log.retention.roll-active-segment.enabled",
     "kv.leader-replica.memory-reserved",
     "kv.rocksdb.shared-rate-limiter.bytes-per-sec",
-    "kv.snapshot.interval",
     "log.replica.min-in-sync-replicas-number",
-    "log.retention.roll-active-segment.enabled",
 };
 
 }  // namespace

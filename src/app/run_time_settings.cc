@@ -59,6 +59,7 @@ void RunTimeSettings::Apply(const Configs& changed) {
   CHECK(with.ok());  // Check has passed.
   disks_.SetLimits({with->Ratio(kLimit), with->Ratio(kRecover)});
   SetLogLevel(LogLevelOf(*with).ValueOrDie());
+  SetLiveOptions(*with, &tablet_);
   const auto credentials = ParseCredentials(with->String(kCredentials)).ValueOrDie();
   for (const auto& [name, listener] : listeners_) {
     if (listener.shares_users) listener.users->Set(Joined(listener.fixed, credentials));

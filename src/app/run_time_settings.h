@@ -6,6 +6,7 @@
 #include "app/disk_watch.h"
 #include "app/security.h"
 #include "coordinator/cluster_configs.h"
+#include "tablet/tablet_service.h"
 
 namespace sluice::app {
 
@@ -15,10 +16,11 @@ namespace sluice::app {
 /// at a time, the rest from any.
 class RunTimeSettings : public coordinator::ConfigRules {
  public:
-  /// The watch and the listeners' users outlive this.
+  /// All of them outlive this.
   RunTimeSettings(const Config& initial, DiskWatch& disks,
-                  const std::map<std::string, ListenerSecurity>& listeners)
-      : initial_(initial), disks_(disks), listeners_(listeners) {}
+                  const std::map<std::string, ListenerSecurity>& listeners,
+                  tablet::LiveOptions& tablet)
+      : initial_(initial), disks_(disks), listeners_(listeners), tablet_(tablet) {}
 
   Shape ShapeOf(const std::string& key) const override;
   Status Check(const Configs& changed) const override;
@@ -30,6 +32,7 @@ class RunTimeSettings : public coordinator::ConfigRules {
   const Config& initial_;
   DiskWatch& disks_;
   const std::map<std::string, ListenerSecurity>& listeners_;
+  tablet::LiveOptions& tablet_;
 };
 
 }  // namespace sluice::app

@@ -1,5 +1,8 @@
 #include "app/run_time_settings.h"
 
+#include <set>
+
+#include "base/log.h"
 #include "base/testing.h"
 
 namespace sluice::app {
@@ -29,7 +32,8 @@ struct RunTimeSettingsTest : testing::Test {
   Config config;
   std::map<std::string, ListenerSecurity> listeners;
   DiskWatch disks{io::LocalFileSystem(), {.write_limit_ratio = 1}};
-  RunTimeSettings settings{config, disks, listeners};
+  tablet::LiveOptions live;
+  RunTimeSettings settings{config, disks, listeners, live};
 };
 
 TEST_F(RunTimeSettingsTest, EveryKeyIsOneOfTheTable) {
@@ -40,6 +44,32 @@ TEST_F(RunTimeSettingsTest, EveryKeyIsOneOfTheTable) {
   EXPECT_EQ(settings.ShapeOf("data.dir"), Shape::kFixed);
   EXPECT_EQ(settings.ShapeOf("no.such.key"), Shape::kFixed);
   EXPECT_EQ(settings.ShapeOf("security.sasl.plain.jaas.config"), Shape::kFixed);
+}
+
+TEST_F(RunTimeSettingsTest, EveryKeyTakesEffectOrIsOneWithout) {
+  const std::set<std::string_view> tested = {
+      // Here, and in tests of their own below.
+      "kv.snapshot.interval",
+      "log.retention.roll-active-segment.enabled",
+      "server.log.level",
+      "security.sasl.plain.credentials",
+      "server.data-disk.write-limit-ratio",
+      "server.data-disk.write-recover-ratio",
+  };
+  for (const std::string_view key : RunTimeConfigKeys()) {
+    const bool has_none = FindConfigKey(key)->use == ConfigKey::Use::kIgnored;
+    EXPECT_NE(has_none, tested.contains(key)) << key;
+  }
+  settings.Apply({{"kv.snapshot.interval", "7s"},
+                  {"log.retention.roll-active-segment.enabled", "true"},
+                  {"server.log.level", "error"}});
+  EXPECT_FALSE(IsLogged(LogLevel::kWarn));
+  EXPECT_EQ(live.kv_snapshot_interval.load(), std::chrono::seconds(7));
+  EXPECT_TRUE(live.roll_active_segment.load());
+  settings.Apply({});
+  EXPECT_TRUE(IsLogged(LogLevel::kWarn));
+  EXPECT_EQ(live.kv_snapshot_interval.load(), std::chrono::minutes(10));
+  EXPECT_FALSE(live.roll_active_segment.load());
 }
 
 TEST_F(RunTimeSettingsTest, WrongValuesNameTheirKeyAndNoSecret) {

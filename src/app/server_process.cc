@@ -93,6 +93,7 @@ struct ServerProcess::Parts {
       security;                  // By listener; of those that are not PLAINTEXT.
   std::shared_ptr<io::Tls> tls;  // Null without a listener that has it.
   std::unique_ptr<io::TlsNetwork> tls_network;
+  const std::shared_ptr<tablet::LiveOptions> live_options = std::make_shared<tablet::LiveOptions>();
   std::unique_ptr<RunTimeSettings> run_time_settings;
   std::unique_ptr<coordinator::ClusterConfigs> configs;
   std::unique_ptr<meta::MetaStore> store;
@@ -142,7 +143,8 @@ Status ServerProcess::Parts::OpenData() {
   local_thread = io::LoopThreads::Start("local", 2);
   ASSIGN_OR_RAISE(store, meta::OpenRocksMetaStore(folders.metadata));
   ASSIGN_OR_RAISE(catalog, meta::Catalog::Open(*store, clock));
-  run_time_settings = std::make_unique<RunTimeSettings>(config, *disks, security);
+  SetLiveOptions(config, live_options.get());
+  run_time_settings = std::make_unique<RunTimeSettings>(config, *disks, security, *live_options);
   configs = std::make_unique<coordinator::ClusterConfigs>(ShownConfigsOf(config),
                                                           run_time_settings.get());
   return configs->Load(*catalog);
@@ -191,6 +193,7 @@ Status ServerProcess::Parts::StartTablet() {
   tables = std::make_unique<CatalogTables>(*catalog);
   key_stores = kv::MakeRocksStores(files, {.block_cache_bytes = memory.block_cache_bytes});
   tablet::TabletOptions options = TabletOptionsOf(config);
+  options.live = live_options;
   options.tables = tables.get();
   options.shards = shards.get();
   options.files = &files;

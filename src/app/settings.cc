@@ -124,15 +124,19 @@ tablet::TabletOptions TabletOptionsOf(const Config& config) {
   options.log.writer_expiry_ms = config.Duration("server.writer-id.expiration-time").count();
   options.write_back_bytes_max = config.SizeBytes("kv.write-back.bytes-max");
   options.retention_interval = config.Duration("log.retention.check-interval");
-  options.kv_snapshot_interval = config.Duration("kv.snapshot.interval");
   options.remote_log_interval = config.Duration("remote.log.task-interval-duration");
   options.remote_uploads_max =
       static_cast<size_t>(config.Int("remote.log.task-max-upload-segments"));
-  options.roll_active_segment = config.Bool("log.retention.roll-active-segment.enabled");
+  SetLiveOptions(config, options.live.get());
   options.scanner_ttl = config.Duration("kv.scanner.ttl");
   options.scanners_per_bucket_max = static_cast<size_t>(config.Int("kv.scanner.max-per-bucket"));
   options.scanners_max = static_cast<size_t>(config.Int("kv.scanner.max-per-server"));
   return options;
+}
+
+void SetLiveOptions(const Config& config, tablet::LiveOptions* live) {
+  live->kv_snapshot_interval = config.Duration("kv.snapshot.interval");
+  live->roll_active_segment = config.Bool("log.retention.roll-active-segment.enabled");
 }
 
 server::ConnectionSettings ConnectionSettingsOf(const Config& config) {

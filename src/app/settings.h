@@ -44,6 +44,8 @@ coordinator::ClusterSettings ClusterSettingsOf(const Config& config);
 std::map<std::string, std::string> ShownConfigsOf(const Config& config);
 /// The parts that the configuration decides; pointers are left null.
 tablet::TabletOptions TabletOptionsOf(const Config& config);
+/// The part of them that ALTER_CLUSTER_CONFIGS changes.
+void SetLiveOptions(const Config& config, tablet::LiveOptions* live);
 server::ConnectionSettings ConnectionSettingsOf(const Config& config);
 MemoryPlan MemoryPlanOf(const Config& config);
 /// Errors: kInvalidConfig naming the key.

@@ -50,6 +50,8 @@ void OpenLog(const std::string& path, LogLevel least) {
 
 void SetLogLevel(LogLevel least) { Logger()->set_level(ToSpdlog(least)); }
 
+bool IsLogged(LogLevel level) { return Logger()->should_log(ToSpdlog(level)); }
+
 void LogLine(LogLevel level, std::string_view text) {
   if (level >= LogLevel::kWarn) warnings.fetch_add(1, std::memory_order_relaxed);
   Logger()->log(ToSpdlog(level), "{}", text);

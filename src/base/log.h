@@ -14,6 +14,8 @@ void OpenLog(const std::string& path, LogLevel least);
 
 /// Leave out lines below `least` from now on. Threads: any.
 void SetLogLevel(LogLevel least);
+/// Whether such lines are written now.
+bool IsLogged(LogLevel level);
 
 /// Write one line. Text first, then `table=… bucket=… offset=…`.
 void LogLine(LogLevel level, std::string_view text);

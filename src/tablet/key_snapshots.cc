@@ -16,7 +16,7 @@ namespace {
 constexpr char kCheckpointFolder[] = "checkpoint";
 constexpr int kLooksPerInterval = 16;
 constexpr std::chrono::milliseconds kLookLeast{10};
-constexpr std::chrono::milliseconds kLookMost{10'000};
+constexpr std::chrono::milliseconds kLookMost{1000};  // A changed interval is seen by then.
 
 // Of all that a table whose folder cannot be told has: none.
 std::string RemoteFolderOf(const Replica& replica) {
@@ -52,8 +52,9 @@ Result<std::optional<types::KvSnapshot>> CheckpointAndUpload(
 
 }  // namespace
 
-std::chrono::milliseconds KeySnapshots::look_interval() const {
-  return std::clamp(server_->kv_snapshot_interval / kLooksPerInterval, kLookLeast, kLookMost);
+std::chrono::milliseconds KeySnapshots::LookInterval(const LiveOptions& live) {
+  const std::chrono::milliseconds interval = live.kv_snapshot_interval;
+  return std::clamp(interval / kLooksPerInterval, kLookLeast, kLookMost);
 }
 
 void KeySnapshots::Cancel(const types::BucketId& id) {
@@ -67,16 +68,16 @@ void KeySnapshots::Stop() {
 
 // Whether the bucket's time has come; then it is counted anew. The first time is spread by bucket.
 bool KeySnapshots::TakeTurn(const Replica& replica) {
-  const std::chrono::nanoseconds interval = server_->kv_snapshot_interval;
+  const std::chrono::nanoseconds interval = server_->live->kv_snapshot_interval.load();
   const std::chrono::nanoseconds now = loop_->clock().Monotonic();
-  const auto known = due_.find(replica.id());
-  if (known == due_.end()) {
+  const auto known = counted_from_.find(replica.id());
+  if (known == counted_from_.end()) {
     const size_t share = std::hash<types::BucketId>()(replica.id()) % kLooksPerInterval;
-    due_[replica.id()] = now + interval * (share + 1) / kLooksPerInterval;
+    counted_from_[replica.id()] = now + interval * (share + 1) / kLooksPerInterval - interval;
     return false;
   }
-  if (known->second > now) return false;
-  known->second = now + interval;
+  if (now - known->second < interval) return false;
+  known->second = now;
   return true;
 }
 
@@ -86,10 +87,10 @@ io::Task<void> KeySnapshots::RunDue(KeySnapshots* snapshots,
   snapshots->running_ = true;
   std::unordered_map<types::BucketId, std::chrono::nanoseconds> kept;
   for (const auto& replica : replicas) {
-    const auto due = snapshots->due_.find(replica->id());
-    if (due != snapshots->due_.end()) kept.insert(*due);
+    const auto known = snapshots->counted_from_.find(replica->id());
+    if (known != snapshots->counted_from_.end()) kept.insert(*known);
   }
-  snapshots->due_ = std::move(kept);
+  snapshots->counted_from_ = std::move(kept);
   for (const std::shared_ptr<Replica>& replica : replicas) {
     if (snapshots->stopped_) break;
     if (!replica->Keys().ok() || !snapshots->TakeTurn(*replica)) continue;

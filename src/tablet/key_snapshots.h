@@ -14,7 +14,7 @@
 namespace sluice::tablet {
 
 /// Makes KV snapshots of the buckets of one shard, one after another: each bucket once per
-/// `kv_snapshot_interval`, when its log has grown since the newest one.
+/// `kv_snapshot_interval`, as it is at each look, when its log has grown since the newest one.
 ///
 /// One snapshot: keys move to the store; on a pool a checkpoint of the store is made beside it and
 /// its files go to the remote folder; then the coordinator records it. What fails is tried again
@@ -24,8 +24,8 @@ class KeySnapshots {
   KeySnapshots(const TabletOptions* server, io::Loop* loop) : server_(server), loop_(loop) {}
 
   bool enabled() const { return server_->snapshot_pool != nullptr && server_->call_coordinator; }
-  /// How often RunDue is to be called.
-  std::chrono::milliseconds look_interval() const;
+  /// How long after now RunDue is to be called next.
+  static std::chrono::milliseconds LookInterval(const LiveOptions& live);
   /// Make those that are due. Returns at once when it runs already.
   static io::Task<void> RunDue(KeySnapshots* snapshots,
                                std::vector<std::shared_ptr<Replica>> replicas);
@@ -43,8 +43,9 @@ class KeySnapshots {
 
   const TabletOptions* const server_;
   io::Loop* const loop_;
-  // When a bucket is next; those that are gone leave with the next look.
-  std::unordered_map<types::BucketId, std::chrono::nanoseconds> due_;
+  // A bucket is next an interval, as it is then, after this. Those that are gone leave with the
+  // next look.
+  std::unordered_map<types::BucketId, std::chrono::nanoseconds> counted_from_;
   std::optional<types::BucketId> making_;
   std::shared_ptr<std::atomic<bool>> stop_making_;
   bool running_ = false;

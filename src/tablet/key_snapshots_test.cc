@@ -14,11 +14,13 @@ using testing::ElementsAre;
 // A tablet server whose coordinator records what it is told.
 class KeySnapshotsTest : public internal::TabletTest {
  protected:
+  static constexpr std::chrono::milliseconds kInterval{30};
+
   void SetUp() override {
     remote_ = io::JoinPath(folder.path(), "remote");
     ASSERT_OK(files->MakeFolders(remote_));
     tables.SetRemoteDataDir(kKeyTable, remote_);
-    options.kv_snapshot_interval = std::chrono::milliseconds(30);
+    options.live->kv_snapshot_interval = kInterval;
     options.call_coordinator = [this](io::Loop&, io::Call call) {
       return Record(this, std::move(call));
     };
@@ -99,7 +101,7 @@ TEST_F(KeySnapshotsTest, ABucketThatChangedGetsOneAndAQuietOneDoesNot) {
   EXPECT_EQ(first.row_count, 2);
   EXPECT_TRUE(first.location.starts_with("file:" + remote_ + "/kv/db/keys-4/0/snap-0"));
   EXPECT_THAT(RowsOf(first), ElementsAre(TestRow{1, "a", 10}, TestRow{2, "b", 20}));
-  std::this_thread::sleep_for(options.kv_snapshot_interval * 5);
+  std::this_thread::sleep_for(kInterval * 5);
   EXPECT_EQ(Made().size(), 1u);
 
   ASSERT_OK_AND_ASSIGN(const int64_t later, Put(0, {{3, "c", 30}}, /*deleted=*/{1}));
@@ -118,13 +120,25 @@ TEST_F(KeySnapshotsTest, ARestartGoesOnFromTheRecordedOne) {
     clean ? Stop() : Drop();
     Start();
     LeadAll();
-    std::this_thread::sleep_for(options.kv_snapshot_interval * 5);
+    std::this_thread::sleep_for(kInterval * 5);
     EXPECT_EQ(Made().back().snapshot_id, before.snapshot_id);  // Nothing has changed.
     ASSERT_OK_AND_ASSIGN(end_, Put(0, {{2, "y", end + 1}}));
     const types::KvSnapshot after = WaitFor(end_);
     EXPECT_EQ(after.snapshot_id, before.snapshot_id + 1);
     EXPECT_EQ(RowsOf(after).size(), 2u);
   }
+}
+
+TEST_F(KeySnapshotsTest, AnotherIntervalTakesEffectWhileTheServerRuns) {
+  ASSERT_OK_AND_ASSIGN(const int64_t first, Put(0, {{1, "a", 10}}));
+  WaitFor(first);
+  options.live->kv_snapshot_interval = std::chrono::hours(10);
+  std::this_thread::sleep_for(kInterval * 5);  // A look under way may have seen the old one.
+  ASSERT_OK_AND_ASSIGN(const int64_t second, Put(0, {{2, "b", 20}}));
+  std::this_thread::sleep_for(kInterval * 10);
+  EXPECT_EQ(Made().size(), 1u);
+  options.live->kv_snapshot_interval = kInterval;
+  WaitFor(second);
 }
 
 TEST_F(KeySnapshotsTest, WhatIsNotRecordedIsTriedAgain) {

@@ -50,7 +50,7 @@ log::Log::Retention Replica::RetentionNow(Reason reason) const {
   switch (reason) {
     case Reason::kExpired:
       policy.delete_before_ms = now_ms - table.log_ttl_ms();
-      policy.roll_active = options_.server->roll_active_segment;
+      policy.roll_active = options_.server->live->roll_active_segment;
       policy.floor_offset = LakeFloor();
       break;
     case Reason::kLocalExpired:

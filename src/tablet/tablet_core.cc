@@ -70,10 +70,12 @@ void TabletCore::StartTimers() {
         if (auto core = weak.lock()) io::Spawn(RetainShard(core, i));
       }));
       if (shard.snapshots().enabled()) {
-        timers.push_back(
-            Periodic::Start(shard.loop(), shard.snapshots().look_interval(), [weak, i] {
-              if (auto core = weak.lock()) io::Spawn(SnapshotShard(core, i));
-            }));
+        const auto interval = [live = self->options_.live] {
+          return KeySnapshots::LookInterval(*live);
+        };
+        timers.push_back(Periodic::StartChanging(shard.loop(), interval, [weak, i] {
+          if (auto core = weak.lock()) io::Spawn(SnapshotShard(core, i));
+        }));
       }
       if (self->options_.remote_log_interval.count() > 0) {
         timers.push_back(

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,14 @@
 #include "types/ids.h"
 
 namespace sluice::tablet {
+
+/// Settings that may change while the server runs, and are read each time. Threads: any.
+struct LiveOptions {
+  /// kv.snapshot.interval
+  std::atomic<std::chrono::milliseconds> kv_snapshot_interval{std::chrono::milliseconds(600'000)};
+  /// log.retention.roll-active-segment.enabled
+  std::atomic<bool> roll_active_segment{false};
+};
 
 /// What a tablet server runs on and with. The pointers outlive the service.
 struct TabletOptions {
@@ -48,7 +57,7 @@ struct TabletOptions {
 
   /// Copies of KV snapshots, a thread for each shard; null = none are made.
   io::Pool* snapshot_pool = nullptr;
-  std::chrono::milliseconds kv_snapshot_interval{600'000};
+  std::shared_ptr<LiveOptions> live = std::make_shared<LiveOptions>();  ///< Never null.
 
   log::LogOptions log;                          ///< `files` is ours to fill.
   size_t open_files_max = 512;                  ///< Log files that stay open, per shard.
@@ -69,7 +78,6 @@ struct TabletOptions {
   /// Between two copies of closed segments to remote storage; 0 = nothing is copied.
   std::chrono::milliseconds remote_log_interval{0};
   size_t remote_uploads_max = 5;  ///< Segments of a bucket that are copied at a time.
-  bool roll_active_segment = false;  ///< log.retention.roll-active-segment.enabled
   std::chrono::milliseconds scanner_ttl{600'000};
   size_t scanners_per_bucket_max = 8;
   size_t scanners_max = 200;  ///< Per server.
