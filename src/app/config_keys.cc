@@ -51,7 +51,8 @@ constexpr ConfigKey kKeys[] = {
      "Users of SASL listeners: `PlainLoginModule required user_NAME=\"PASSWORD\" …;` with the "
      "module's whole name"},
     {"security.sasl.plain.credentials", kString, "", kUsed,
-     "More such users, `name:password` separated by commas; they win over the same names there"},
+     "More such users, `name:password` separated by commas; they win over the same names there. "
+     "Whoever may call ALTER_CLUSTER_CONFIGS may change them"},
     {"tablet-server.id", kInt, "0", kUsed, "Number of this tablet server", "0", "2147483647"},
     {"server.memory.limit", kSize, "", kOwn,
      "Memory that the named shares are cut from; a quarter of the machine's when not set", "64mb",
@@ -135,7 +136,9 @@ constexpr ConfigKey kKeys[] = {
      "true: lake snapshots of all tables expire; false: of tables with "
      "`table.datalake.auto-expire-snapshot` true; not set: of all tables but those with false"},
     // SQL and HTTP
-    {"http.host", kString, "127.0.0.1", kOwn, "Address of console, SQL endpoint and metrics"},
+    {"http.host", kString, "127.0.0.1", kOwn,
+     "Address of console, SQL endpoint and metrics; who reaches it runs SQL without a login, "
+     "whatever the listeners ask for"},
     {"http.port", kInt, "9180", kOwn, "Port of console, SQL endpoint and metrics", "0", "65535"},
     {"http.allowed-hosts", kString, "", kOwn,
      "Names of this server for browsers, separated by commas, beside those of the machine; `*` for "

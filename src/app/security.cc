@@ -8,6 +8,7 @@
 
 #include "app/jaas.h"
 #include "app/settings.h"
+#include "gateway/http_guard.h"
 
 namespace sluice::app {
 namespace {
@@ -116,6 +117,8 @@ Result<Passwords> UsersOf(const std::string& text, const std::string& key) {
     }
     if (password.empty())
       return Error(ErrorCode::kInvalidConfig, "user has no password option=", name, " key=", key);
+    if (password.size() > server::PlainUsers::kPasswordBytesMax)
+      return Error(ErrorCode::kInvalidConfig, "password is too long option=", name, " key=", key);
     users[name.substr(kUserPrefix.size())] = password;
   }
   if (users.empty()) return Error(ErrorCode::kInvalidConfig, "JAAS text has no user key=", key);
@@ -148,7 +151,8 @@ bool IsUserName(std::string_view name) {
 
 // As Fluss has it: nothing that would break the list, or a JAAS text made of it.
 bool IsListPassword(std::string_view password) {
-  return !password.empty() && std::ranges::none_of(password, [](char c) {
+  if (password.empty() || password.size() > server::PlainUsers::kPasswordBytesMax) return false;
+  return std::ranges::none_of(password, [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == ':' || c == '"' || c == '\\' ||
            c == ';';
   });
@@ -213,6 +217,13 @@ Result<std::map<std::string, ListenerSecurity>> SecurityOf(const Config& config)
 Passwords Joined(Passwords fixed, const Passwords& credentials) {
   for (const auto& [user, password] : credentials) fixed[user] = password;
   return fixed;
+}
+
+bool HttpIsWiderOpen(const Config& config,
+                     const std::map<std::string, ListenerSecurity>& listeners) {
+  const bool asks = std::ranges::any_of(
+      listeners, [](const auto& listener) { return listener.second.users != nullptr; });
+  return asks && !gateway::IsLoopback(config.String("http.host"));
 }
 
 Result<std::shared_ptr<io::Tls>> ServerTlsOf(

@@ -29,6 +29,10 @@ server::PlainUsers::Passwords Joined(server::PlainUsers::Passwords fixed,
 /// protocol that is none, a mechanism other than PLAIN, users that are missing or cannot be read.
 Result<std::map<std::string, ListenerSecurity>> SecurityOf(const Config& config);
 
+/// True when clients of a listener log in and HTTP, where nobody does, is open beyond this machine.
+bool HttpIsWiderOpen(const Config& config,
+                     const std::map<std::string, ListenerSecurity>& listeners);
+
 /// The certificates of the listeners with TLS; null when there is none. Errors: kInvalidConfig
 /// naming the keys, and the file at fault.
 Result<std::shared_ptr<io::Tls>> ServerTlsOf(

@@ -49,6 +49,20 @@ TEST(SecurityTest, UsersOfAListenerWinOverThoseOfAll) {
   EXPECT_FALSE(inner.shares_users);
 }
 
+TEST(SecurityTest, HttpBesideLoginsBelongsOnThisMachine) {
+  const auto warned = [](const std::string& host, const std::string& protocol) {
+    const Config config = With({"http.host=" + host, "security.protocol.map=CLIENT:" + protocol,
+                                std::string(kJaas) + "user_alice=\"wonder\";"});
+    return HttpIsWiderOpen(config, SecurityOf(config).ValueOrDie());
+  };
+  for (const char* host : {"127.0.0.1", "127.0.1.1", "::1", "localhost"})
+    EXPECT_FALSE(warned(host, "SASL")) << host;
+  for (const char* host : {"0.0.0.0", "::", "10.0.0.7", "127.example.org", "db.example.org"})
+    EXPECT_TRUE(warned(host, "SASL")) << host;
+  EXPECT_FALSE(warned("0.0.0.0", "PLAINTEXT"));
+  EXPECT_FALSE(warned("0.0.0.0", "TLS"));
+}
+
 TEST(SecurityTest, WrongSettingsNameTheirKeyAndNoSecret) {
   const std::string sasl = "security.protocol.map=CLIENT:SASL";
   const std::string users = std::string(kJaas) + "user_alice=\"hush\";";
@@ -57,6 +71,10 @@ TEST(SecurityTest, WrongSettingsNameTheirKeyAndNoSecret) {
       {"security.protocol.map", With({"security.protocol.map=CLIENT:SSL", users})},
       {"security.protocol.map", With({"security.protocol.map=CLIENT", users})},
       {"security.protocol.map", With({"security.protocol.map=CLIENT:SASL,CLIENT:SASL", users})},
+      {"security.sasl.plain.jaas.config",
+       With({sasl, std::string(kJaas) + "user_alice=\"" + std::string(1025, 'x') + "\";"})},
+      {"security.sasl.plain.credentials",
+       With({sasl, "security.sasl.plain.credentials=a:" + std::string(1025, 'x')})},
       {"security.sasl.enabled.mechanisms",
        With({sasl, users, "security.sasl.enabled.mechanisms=PLAIN,GSSAPI"})},
       {"security.sasl.plain.jaas.config", With({sasl})},

@@ -425,6 +425,10 @@ Result<std::unique_ptr<ServerProcess>> ServerProcess::Start(const Config& config
   Parts& parts = *process->parts_;
   RETURN_NOT_OK(CheckListeners(config));
   ASSIGN_OR_RAISE(parts.security, SecurityOf(config));
+  if (HttpIsWiderOpen(config, parts.security)) {
+    LogWarn("listeners ask for logins, but HTTP runs SQL without one http.host={}",
+            config.String("http.host"));
+  }
   LogInfo("memory shares {}", parts.memory.ToString());
   RETURN_NOT_OK(parts.OpenData());
   RETURN_NOT_OK(parts.OpenLake());

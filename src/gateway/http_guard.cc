@@ -26,11 +26,6 @@ bool IsAddress(std::string_view host) {
          inet_pton(AF_INET6, text.c_str(), &parsed) == 1;
 }
 
-bool IsLoopback(std::string_view host) {
-  if (SameText(host, "localhost") || host == "::1") return true;
-  return host.starts_with("127.") && IsAddress(host);
-}
-
 // Without the port that the scheme implies, as browsers write `Host` and `Origin`.
 std::string_view WithoutPort(std::string_view authority, std::string_view port) {
   if (authority.ends_with(port)) authority.remove_suffix(port.size());
@@ -58,6 +53,11 @@ bool IsJson(std::string_view content_type) {
 }
 
 }  // namespace
+
+bool IsLoopback(std::string_view host) {
+  if (SameText(host, "localhost") || host == "::1") return true;
+  return host.starts_with("127.") && IsAddress(host);
+}
 
 HttpGuard::HttpGuard(std::string bound_host, std::vector<std::string> allowed)
     : bound_host_(std::move(bound_host)), allowed_(std::move(allowed)) {}

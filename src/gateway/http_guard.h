@@ -8,6 +8,9 @@
 
 namespace sluice::gateway {
 
+/// Whether only this machine reaches an address or name, as written.
+bool IsLoopback(std::string_view host);
+
 /// Keeps pages of other sites, open in the browser of somebody who reaches the server, from using
 /// it: by a request across sites, or by a name that they let point to it (DNS rebinding).
 class HttpGuard {
