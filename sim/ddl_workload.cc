@@ -3,6 +3,7 @@
 #include <set>
 
 #include "coordinator/coordinator_testing.h"
+#include "io/remote_folder.h"
 
 namespace sluice::sim {
 namespace {
@@ -122,6 +123,7 @@ Status DdlWorkload::Open(Machine& machine) {
   settings.lake_format = "paimon";
   settings.lake_enabled = true;
   settings.remote_data_dir = "/remote";
+  RETURN_NOT_OK(io::RemoteFolder(settings.remote_data_dir).Open(machine.files, /*may_make=*/true));
   tablet_->Restart();
   coordinator_ = std::make_unique<coordinator::Coordinator>(coordinator::Coordinator::Options{
       .catalog = catalog_.get(),

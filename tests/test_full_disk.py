@@ -293,25 +293,74 @@ def test_a_warehouse_that_is_gone_is_not_made_anew(server):
     server.stop()
 
 
-def test_a_remote_folder_that_is_gone_is_not_made_anew(server):
-    server.announce(*REFUSALS, "W tiering round failed table=fluss.t .*remote folder is gone")
+def test_a_remote_folder_that_is_gone_is_not_made_anew(make_server):
+    server = make_server(**{"log.segment.file-size": "1kb", "remote.log.task-interval-duration": "50ms",
+                            "kv.snapshot.interval": "200ms"})
+    server.announce(*REFUSALS, "W tiering round failed table=fluss.t .*remote folder is gone",
+                    "W remote log is not kept up ", "W snapshot of keys failed", "folder cannot be looked at",
+                    "W removing lake offsets that nothing names any more.*remote folder is gone",
+                    "W a tablet server was not told of a change.*remote folder is gone",
+                    "W the tablet servers do not know everything yet.*remote folder is gone",
+                    "W a half-done change cannot be finished yet kind=delete_replicas .*remote folder is gone")
     server.start()
     client = server.client()
-    client.create_table("fluss.t", LAKE_TABLE)
-    table = client.table_info("fluss.t")[0]
+    for name, kind in (("t", LAKE_TABLE), ("u", LOG_TABLE), ("v", LOG_TABLE), ("k", KEY_TABLE)):
+        client.create_table(f"fluss.{name}", kind)
+    table, log, dropped, keys = (client.table_info(f"fluss.{name}")[0] for name in "tuvk")
     remote = server.settings["remote.data.dir"]
-    client.produce(table, 0, rows(0))
+
+    def has(folder, ending):
+        assert any(file.endswith(ending) for _, _, files in os.walk(f"{remote}/{folder}") for file in files)
+
+    def write(first):
+        client.produce(table, 0, rows(first))
+        for id in (log, dropped):
+            for batch in range(10):
+                client.produce(id, 0, rows(10 * first + 10 * batch))
+        put(client, keys, first, 10)
+    write(0)
     server.wait_for_lake(client, "fluss.t", {0: 10})
+    for folder, ending in ((f"log/fluss/u-{log}", ".log"), (f"log/fluss/v-{dropped}", ".log"),
+                           (f"kv/fluss/k-{keys}", "_METADATA")):
+        until(lambda: has(folder, ending))
+
+    def is_quiet():  # What is under way would be cut in the middle.
+        before = sorted(os.walk(remote))
+        time.sleep(2)
+        assert sorted(os.walk(remote)) == before
+    until(is_quiet)
     os.rename(remote, remote + ".away")
     os.mkdir(remote)  # As the mount point of a disk that is not mounted.
-    client.produce(table, 0, rows(10))
+    write(10)
+    client.drop_table("fluss.v")
 
     def is_told():
         assert remote in json.dumps(server.status()["fluss.t"])
     until(is_told)
+
+    def is_logged():
+        with open(server.log_path) as text:
+            text = text.read()
+        for line in ("remote log is not kept up", "snapshot of keys failed", "a tablet server was not told"):
+            assert line in text
+    until(is_logged)
     assert os.listdir(remote) == []
+    assert os.path.isdir(f"{remote}.away/log/fluss/v-{dropped}")
+    os.rmdir(remote)
+    os.rename(remote + ".away", remote)  # While the server is up.
+
+    def is_removed():
+        assert not os.path.exists(f"{remote}/log/fluss/v-{dropped}")
+    until(is_removed)
+
+    def check_rows():
+        found = server.sql("SELECT COUNT(*), SUM(id) FROM u")[0] + server.sql("SELECT COUNT(*) FROM k")[0]
+        assert [int(value) for value in found] == [200, sum(range(200)), 20]
+    check_rows()
     client.close()
     server.kill()
+    os.rename(remote, remote + ".away")
+    os.mkdir(remote)
     server.launch()
     assert server.process.wait(timeout=cluster.READY_S) == 1
     assert "remote folder is gone" in server.log_tail()
@@ -319,6 +368,7 @@ def test_a_remote_folder_that_is_gone_is_not_made_anew(server):
     os.rename(remote + ".away", remote)
     server.start()
     server.wait_for_lake(client, "fluss.t", {0: 20})
+    check_rows()
     server.stop()
 
 

@@ -28,16 +28,15 @@ class CatalogTables : public tablet::TableSource {
     return RecordedSnapshot{latest->snapshot_id, latest->log_offset, latest->metadata_path};
   }
   int32_t CoordinatorEpoch() const override { return catalog_.state()->coordinator_epoch; }
+  std::string RemoteRootOf(const types::BucketId& id) const override {
+    const meta::TablePtr table = catalog_.state()->FindTable(id.table_id);
+    return table == nullptr ? "" : RootOf(*table, id);
+  }
   tablet::RemoteLogRecord RemoteLogOf(const types::BucketId& id) const override {
     tablet::RemoteLogRecord record;
     const meta::TablePtr table = catalog_.state()->FindTable(id.table_id);
     if (table == nullptr) return record;
-    record.root = table->info.remote_data_dir;
-    if (id.partition_id) {
-      const meta::PartitionState* partition = table->FindPartition(*id.partition_id);
-      if (partition == nullptr) return {};
-      record.root = partition->remote_data_dir;
-    }
+    record.root = RootOf(*table, id);
     const meta::BucketState* bucket = table->FindBucket({id.partition_id, id.bucket});
     if (bucket == nullptr || bucket->remote_log == nullptr) return record;
     record.manifest_path = bucket->remote_log->manifest_path;
@@ -48,6 +47,12 @@ class CatalogTables : public tablet::TableSource {
   }
 
  private:
+  // Empty for a partition that is gone.
+  static std::string RootOf(const meta::TableState& table, const types::BucketId& id) {
+    if (!id.partition_id) return table.info.remote_data_dir;
+    const meta::PartitionState* partition = table.FindPartition(*id.partition_id);
+    return partition == nullptr ? "" : partition->remote_data_dir;
+  }
   const meta::Catalog& catalog_;
 };
 

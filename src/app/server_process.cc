@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "client/cluster.h"
 #include "coordinator/coordinator.h"
-#include "coordinator/remote_folder.h"
 #include "io/net.h"
+#include "io/remote_folder.h"
 #include "io/tls_network.h"
 #include "kv/key_store.h"
 #include "lake/lake_catalog.h"
@@ -29,6 +29,7 @@
 #include "sql/engine.h"
 #include "sql/fluss_catalog.h"
 #include "tiering/tiering_service.h"
+#include "types/kv_snapshot.h"
 #include "types/table_options.h"
 
 namespace sluice::app {
@@ -50,7 +51,11 @@ std::chrono::milliseconds FreshnessOf(const types::TableDescriptor& table) {
 // In the order of their making; what is further down uses what is above.
 struct ServerProcess::Parts {
   explicit Parts(const Config& c)
-      : config(c), settings(ClusterSettingsOf(c)), folders(FoldersOf(c)), memory(MemoryPlanOf(c)) {}
+      : config(c),
+        settings(ClusterSettingsOf(c)),
+        folders(FoldersOf(c)),
+        remote_folder(types::RemotePath(folders.remote)),
+        memory(MemoryPlanOf(c)) {}
 
   // The doors of a role, and what clients are told about them.
   struct Role {
@@ -76,6 +81,7 @@ struct ServerProcess::Parts {
   const Config config;
   const coordinator::ClusterSettings settings;
   const Folders folders;
+  const io::RemoteFolder remote_folder;
   const MemoryPlan memory;
   io::FileSystem& files = io::LocalFileSystem();
   io::Clock& clock = io::SystemClock();
@@ -164,7 +170,7 @@ Status ServerProcess::Parts::SetKnown(const char* file, const std::string& folde
 
 Status ServerProcess::Parts::OpenRemote() {
   ASSIGN_OR_RAISE(const bool is_known, IsKnown(kKnownRemote, folders.remote));
-  RETURN_NOT_OK(coordinator::OpenRemoteFolder(files, folders.remote, /*may_make=*/!is_known));
+  RETURN_NOT_OK(remote_folder.Open(files, /*may_make=*/!is_known));
   return is_known ? Status::OK() : SetKnown(kKnownRemote, folders.remote);
 }
 
@@ -204,6 +210,7 @@ Status ServerProcess::Parts::StartTablet() {
   options.flush_pool = flush_pool.get();
   options.remote_pool = remote_pool.get();
   options.remote_disk = remote_disk;
+  options.remote_folder = remote_folder;
   options.call_coordinator = [this](io::Loop& loop, io::Call call) {
     return to_coordinator->Send(loop, std::move(call));
   };

@@ -17,6 +17,10 @@ constexpr std::chrono::milliseconds kTellMost = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kSweepInterval = std::chrono::minutes(10);
 constexpr std::chrono::milliseconds kSweepMore = std::chrono::seconds(1);
 
+io::RemoteFolder RemoteFolderIn(const ClusterSettings& settings) {
+  return io::RemoteFolder(types::RemotePath(settings.remote_data_dir));
+}
+
 TabletLink::Options LinkOptions(const Coordinator::Options& options) {
   return {.catalog = options.catalog,
           .loop = options.loop,
@@ -37,6 +41,7 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
            .random = options.random,
            .clock = options.clock,
            .settings = &options.settings,
+           .remote_folder = RemoteFolderIn(options.settings),
            .link = &link,
            .table_changed = [this](int64_t table_id) { desk->TableChanged(table_id); },
            .round_of = [this](int64_t table_id) { return desk->RoundOf(table_id); },
@@ -47,15 +52,16 @@ CoordinatorCore::CoordinatorCore(Coordinator::Options given)
                       .files = options.files,
                       .random = options.random,
                       .link = &link,
-                      .remote_data_dir = options.settings.remote_data_dir}),
+                      .remote_folder = RemoteFolderIn(options.settings)}),
       producers(*options.catalog, *options.clock, options.settings.producer_offsets_ttl_ms),
-      kv_snapshots(
-          std::make_shared<KvSnapshots>(KvSnapshots::Options{.catalog = options.catalog,
-                                                             .loop = options.loop,
-                                                             .pool = options.pool,
-                                                             .files = options.files,
-                                                             .clock = options.clock,
-                                                             .settings = &options.settings})),
+      kv_snapshots(std::make_shared<KvSnapshots>(
+          KvSnapshots::Options{.catalog = options.catalog,
+                               .loop = options.loop,
+                               .pool = options.pool,
+                               .files = options.files,
+                               .clock = options.clock,
+                               .settings = &options.settings,
+                               .remote_folder = RemoteFolderIn(options.settings)})),
       desk(std::make_shared<TieringDesk>(TieringDesk::Options{.catalog = options.catalog,
                                                               .loop = options.loop,
                                                               .clock = options.clock,

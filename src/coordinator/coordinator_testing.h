@@ -7,7 +7,7 @@
 #include "base/testing.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/fakes_testing.h"
-#include "coordinator/remote_folder.h"
+#include "io/remote_folder.h"
 #include "io/sim/sim_file_system.h"
 #include "io/sim/sim_world.h"
 #include "wire/api.h"
@@ -35,7 +35,7 @@ class Harness {
     settings.lake_format = "paimon";
     settings.lake_enabled = true;
     settings.remote_data_dir = "/remote";
-    EXPECT_OK(OpenRemoteFolder(files, settings.remote_data_dir, /*may_make=*/true));
+    EXPECT_OK(io::RemoteFolder(settings.remote_data_dir).Open(files, /*may_make=*/true));
   }
   ~Harness() { Stop(); }
 

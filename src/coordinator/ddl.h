@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "io/pool.h"
 #include "io/random.h"
+#include "io/remote_folder.h"
 #include "lake/lake_catalog.h"
 #include "meta/catalog.h"
 #include "shard/turnstile.h"
@@ -37,6 +38,7 @@ class Ddl {
     io::Random* random = nullptr;
     const io::Clock* clock = nullptr;
     const ClusterSettings* settings = nullptr;
+    io::RemoteFolder remote_folder;  ///< Nothing is removed from it while it is away.
     TabletLink* link = nullptr;
     std::function<void(int64_t table_id)> table_changed;  ///< Created, altered or dropped.
     /// Names the round that tiers the table now, by its epoch.

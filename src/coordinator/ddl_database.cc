@@ -1,6 +1,5 @@
 #include "base/log.h"
 #include "coordinator/ddl.h"
-#include "coordinator/lake_paths.h"
 #include "io/crash_point.h"
 
 namespace sluice::coordinator {

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "coordinator/ddl.h"
+#include "coordinator/kv_snapshots_internal.h"
 #include "coordinator/lake_paths.h"
 #include "coordinator/remote_log_internal.h"
 #include "io/crash_point.h"
@@ -15,16 +16,13 @@ void Ddl::AddDeletion(const meta::TableState& table, const meta::PartitionState*
   for (const PlacedBucket& bucket : BucketsOf(table, partition)) {
     out->buckets.push_back({bucket.id, bucket.state.leader_epoch});
   }
-  if (partition == nullptr)
-    out->folders.push_back(LocalPath(io::FolderOf(LakeOffsetsFolder(table.info))));
+  if (partition == nullptr && !table.info.remote_data_dir.empty())
+    out->folders.push_back(types::RemotePath(io::FolderOf(LakeOffsetsFolder(table.info))));
   for (const std::string& folder : RemoteLogFolders(table, partition))
-    out->folders.push_back(LocalPath(folder));
+    out->folders.push_back(types::RemotePath(folder));
   if (!table.info.descriptor.has_primary_key()) return;
-  const std::string root = types::RemotePath(table.info.remote_data_dir);
-  out->folders.push_back(
-      partition == nullptr
-          ? types::KvRemoteFolder(root, table.info.path, table.info.table_id)
-          : types::KvRemoteFolder(root, table.info.path, table.info.table_id, partition->info));
+  for (std::string& folder : KvSnapshotFolders(table, partition))
+    out->folders.push_back(std::move(folder));
 }
 
 meta::DdlIntent Ddl::DeletionOf(const types::TablePath& path, const DeleteIntent& deletion) const {
@@ -86,8 +84,13 @@ io::Task<Status> Ddl::RecoverDelete(meta::DdlIntent intent) {
   CO_RETURN_NOT_OK(stopped);
   CRASH_POINT("ddl.drop.after-stop");
   io::FileSystem* files = options_.files;
-  auto remove = [files, folders = std::move(deletion.folders)] {
-    for (const std::string& folder : folders) RETURN_NOT_OK(files->RemoveTree(folder));
+  // The intent stays while the disk is away: what is on it is removed once it is back.
+  auto remove = [files, remote = options_.remote_folder,
+                 folders = std::move(deletion.folders)]() -> Status {
+    for (const std::string& folder : folders) {
+      RETURN_NOT_OK(remote.Check(*files, folder));
+      RETURN_NOT_OK(files->RemoveTree(folder));
+    }
     return Status::OK();
   };
   Status removed = co_await options_.pool->Run(*options_.loop, std::move(remove));

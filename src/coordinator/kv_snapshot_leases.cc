@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
@@ -15,6 +14,8 @@ using Json = nlohmann::json;
 
 constexpr char kLeasesArea[] = "kv_snapshot_leases";
 constexpr size_t kLeaseIdBytesMax = 1000;
+constexpr size_t kLeasesMax = 10'000;
+constexpr int64_t kLeaseMsMax = int64_t{3650} * 24 * 3600 * 1000;
 constexpr size_t kLeasedMax = 1'000'000;  // Snapshots of one lease.
 
 struct StoredLease {
@@ -83,7 +84,9 @@ Status KvSnapshotLeases::Load() {
       continue;
     }
     Count(stored->snapshots, 1);
-    leases_[*id] = {stored->expires_ms, std::move(stored->snapshots)};
+    // Older versions took leases of any length.
+    const int64_t expires_ms = std::min(stored->expires_ms, clock_.NowMs() + kLeaseMsMax);
+    leases_[*id] = {expires_ms, std::move(stored->snapshots)};
   }
   return Status::OK();
 }
@@ -97,9 +100,7 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Acquire(const std::string& l
   }
   const auto known = leases_.find(lease_id);
   Lease lease = known == leases_.end() ? Lease() : known->second;
-  const int64_t now_ms = clock_.NowMs();
-  const int64_t longest_ms = std::numeric_limits<int64_t>::max() - now_ms;
-  lease.expires_ms = now_ms + std::clamp<int64_t>(duration_ms, 0, longest_ms);
+  lease.expires_ms = clock_.NowMs() + std::clamp<int64_t>(duration_ms, 0, kLeaseMsMax);
   Buckets before;
   for (const auto& [bucket, snapshot_id] : snapshots) {
     const auto [at, is_new] = lease.snapshots.insert_or_assign(bucket, snapshot_id);
@@ -111,6 +112,10 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Acquire(const std::string& l
   }
   // One that holds nothing has nothing to keep: renewing it is fine, and leaves nothing behind.
   if (lease.snapshots.empty()) return before;
+  if (known == leases_.end() && leases_.size() >= kLeasesMax) {
+    return Error(ErrorCode::kUnknownServer, "too many leases of kv snapshots lease_id=", lease_id,
+                 " most=", kLeasesMax);
+  }
   RETURN_NOT_OK(Store(lease_id, lease));
   if (known != leases_.end()) Count(known->second.snapshots, -1);
   Count(lease.snapshots, 1);
@@ -139,7 +144,8 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Drop(const std::string& leas
   return leases_.contains(lease_id) ? End(lease_id) : Buckets();
 }
 
-Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Expire() {
+Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Expire(const meta::CatalogState& now) {
+  RETURN_NOT_OK(ReleaseGone(now));
   std::vector<std::string> over;
   for (const auto& [lease_id, lease] : leases_) {
     if (lease.expires_ms <= clock_.NowMs()) over.push_back(lease_id);
@@ -151,6 +157,18 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Expire() {
     released.merge(buckets);
   }
   return released;
+}
+
+// Of tables and partitions that were dropped nobody can read a snapshot.
+Status KvSnapshotLeases::ReleaseGone(const meta::CatalogState& now) {
+  std::map<std::string, Buckets> gone;
+  for (const auto& [lease_id, lease] : leases_) {
+    for (const auto& [bucket, snapshot_id] : lease.snapshots) {
+      if (!now.Bucket(bucket).ok()) gone[lease_id].insert(bucket);
+    }
+  }
+  for (const auto& [lease_id, buckets] : gone) RETURN_NOT_OK(Release(lease_id, buckets));
+  return Status::OK();
 }
 
 bool KvSnapshotLeases::Holds(const types::BucketId& bucket, int64_t snapshot_id) const {

@@ -24,14 +24,15 @@ class KvSnapshotLeases {
   /// Read what is stored. What cannot be read is dropped with a warning.
   Status Load();
   /// Take `snapshots` (each in place of the one of its bucket) and let the lease live `duration_ms`
-  /// from now. Returns the buckets of snapshots that it held before. Errors: kUnknownServer for an
-  /// id or a number of snapshots beyond bounds.
+  /// from now, ten years at most. Returns the buckets of snapshots that it held before. Errors:
+  /// kUnknownServer for an id, a number of snapshots or a number of leases beyond bounds.
   Result<Buckets> Acquire(const std::string& lease_id, int64_t duration_ms, Snapshots snapshots);
   /// Buckets that the lease held. The lease ends with its last one; an unknown one is fine.
   Result<Buckets> Release(const std::string& lease_id, const Buckets& buckets);
   Result<Buckets> Drop(const std::string& lease_id);
-  /// End leases whose time is over. Buckets that they held.
-  Result<Buckets> Expire();
+  /// End leases whose time is over, and let go of buckets that `now` does not know any more.
+  /// Buckets that the former held.
+  Result<Buckets> Expire(const meta::CatalogState& now);
 
   bool Holds(const types::BucketId& bucket, int64_t snapshot_id) const;
   size_t size() const { return leases_.size(); }
@@ -42,6 +43,7 @@ class KvSnapshotLeases {
     Snapshots snapshots;
   };
   Status Store(const std::string& lease_id, const Lease& lease);
+  Status ReleaseGone(const meta::CatalogState& now);
   Result<Buckets> End(const std::string& lease_id);
   void Count(const Snapshots& snapshots, int by);
 

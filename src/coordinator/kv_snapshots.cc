@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "coordinator/kv_snapshots_internal.h"
+#include "coordinator/remote_log_internal.h"
 #include "io/crash_point.h"
 #include "types/kv_snapshot.h"
 
@@ -50,6 +51,16 @@ Status RemoveUnnamedFiles(io::FileSystem& files, const std::string& folder,
   return Status::OK();
 }
 
+// Of all buckets of a table, or of one of its partitions.
+std::string KvFolderAt(const std::string& root, const meta::TableState& table,
+                       const meta::PartitionState* partition) {
+  const std::string path = types::RemotePath(root);
+  const types::TableInfo& info = table.info;
+  return partition == nullptr
+             ? types::KvRemoteFolder(path, info.path, info.table_id)
+             : types::KvRemoteFolder(path, info.path, info.table_id, partition->info);
+}
+
 template <typename Message>
 types::BucketId BucketIn(int64_t table_id, const Message& message) {
   types::BucketId bucket{.table_id = table_id, .bucket = message.bucket_id()};
@@ -59,16 +70,27 @@ types::BucketId BucketIn(int64_t table_id, const Message& message) {
 
 }  // namespace
 
+std::vector<std::string> KvSnapshotFolders(const meta::TableState& table,
+                                           const meta::PartitionState* partition) {
+  std::vector<std::string> folders;
+  if (partition == nullptr) {
+    for (const std::string& root : RemoteRoots(table))
+      folders.push_back(KvFolderAt(root, table, nullptr));
+  } else if (!partition->remote_data_dir.empty()) {
+    folders.push_back(KvFolderAt(partition->remote_data_dir, table, partition));
+  }
+  return folders;
+}
+
 Result<std::string> KvFolderOf(const meta::CatalogState& state, const types::BucketId& bucket) {
   RETURN_NOT_OK(state.Bucket(bucket));
   const meta::TablePtr table = state.FindTable(bucket.table_id);
-  const std::string root = types::RemotePath(table->info.remote_data_dir);
-  std::string parent = types::KvRemoteFolder(root, table->info.path, bucket.table_id);
-  if (bucket.partition_id) {
-    parent = types::KvRemoteFolder(root, table->info.path, bucket.table_id,
-                                   table->FindPartition(*bucket.partition_id)->info);
-  }
-  return types::KvBucketFolder(parent, bucket.bucket);
+  const meta::PartitionState* partition =
+      bucket.partition_id ? table->FindPartition(*bucket.partition_id) : nullptr;
+  const std::string& root =
+      partition == nullptr ? table->info.remote_data_dir : partition->remote_data_dir;
+  if (root.empty()) return Error(ErrorCode::kStorage, "no remote folder for kv snapshots ", bucket);
+  return types::KvBucketFolder(KvFolderAt(root, *table, partition), bucket.bucket);
 }
 
 KvSnapshots::KvSnapshots(Options options)
@@ -85,6 +107,7 @@ io::Task<void> KvSnapshots::Stop() {
   stopped_ = true;
   if (timer_) options_.loop->Cancel(*timer_);
   timer_.reset();
+  co_await sweeps_.CloseAndWait(*options_.loop);
   while (!removing_.empty()) co_await io::Sleep(*options_.loop, std::chrono::milliseconds(1));
 }
 
@@ -97,7 +120,10 @@ void KvSnapshots::Arm() {
 }
 
 io::Task<void> KvSnapshots::Sweep(std::shared_ptr<KvSnapshots> self) {
-  auto released = self->leases_.Expire();
+  const auto pass = self->sweeps_.Enter();
+  if (!pass) co_return;
+  const meta::CatalogStatePtr now = self->state();
+  auto released = self->leases_.Expire(*now);
   LogIfError(released.status(), "leases of kv snapshots that are over");
   if (released.ok()) co_await RetireAll(self, *std::move(released));
   if (!self->stopped_) self->Arm();
@@ -176,11 +202,14 @@ io::Task<void> KvSnapshots::RemoveUnnamed(std::shared_ptr<KvSnapshots> self,
   // One after another: each needs the metadata of all that is recorded.
   while (self->removing_.contains(bucket))
     co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
+  if (self->stopped_) co_return;
   const meta::CatalogStatePtr now = self->state();
   const auto folder = KvFolderOf(*now, bucket);
   const auto* recorded = now->kv_snapshots.Find(bucket);
   if (!folder.ok() || recorded == nullptr) co_return;
-  auto remove = [files = self->options_.files, folder = *folder, list = *recorded] {
+  auto remove = [files = self->options_.files, remote = self->options_.remote_folder,
+                 folder = *folder, list = *recorded]() -> Status {
+    RETURN_NOT_OK(remote.Check(*files, folder));
     return RemoveUnnamedFiles(*files, folder, *list);
   };
   self->removing_.insert(bucket);

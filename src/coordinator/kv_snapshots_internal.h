@@ -10,7 +10,9 @@
 #include "io/file.h"
 #include "io/loop.h"
 #include "io/pool.h"
+#include "io/remote_folder.h"
 #include "meta/catalog.h"
+#include "shard/gate.h"
 #include "types/kv_snapshot.h"
 #include "wire/proto/replication.pb.h"
 #include "wire/proto/snapshot.pb.h"
@@ -33,6 +35,7 @@ class KvSnapshots : public std::enable_shared_from_this<KvSnapshots> {
     io::FileSystem* files = nullptr;
     io::Clock* clock = nullptr;
     const ClusterSettings* settings = nullptr;
+    io::RemoteFolder remote_folder;
   };
   explicit KvSnapshots(Options options);
 
@@ -69,10 +72,15 @@ class KvSnapshots : public std::enable_shared_from_this<KvSnapshots> {
   KvSnapshotLeases leases_;
   std::optional<io::Loop::TimerId> timer_;
   bool stopped_ = true;
+  shard::Gate sweeps_;                  // Held by each, so that Stop can wait for it.
   std::set<types::BucketId> removing_;  // Of these the pool removes files.
 };
 
-/// Folder of a bucket's snapshots, as a path. Errors: kUnknownTableOrBucket.
+/// Folders of the snapshots of a table with all its partitions, or of `partition` alone, as paths.
+std::vector<std::string> KvSnapshotFolders(const meta::TableState& table,
+                                           const meta::PartitionState* partition);
+/// Folder of a bucket's snapshots, as a path. Errors: kUnknownTableOrBucket; kStorage when the
+/// table has no remote folder.
 Result<std::string> KvFolderOf(const meta::CatalogState& state, const types::BucketId& bucket);
 
 }  // namespace sluice::coordinator

@@ -1,4 +1,5 @@
 // KV snapshots: what is recorded, what goes and when, and who holds it.
+#include "base/bytes.h"
 #include "base/log.h"
 #include "coordinator/coordinator_testing.h"
 #include "io/crash_point.h"
@@ -238,6 +239,53 @@ TEST_F(KvSnapshotsTest, AStopLeavesAtMostFilesThatTheNextSnapshotRemoves) {
     EXPECT_THAT(Shared(), testing::UnorderedElementsAre(name(first + 2), name(first + 3)));
     EXPECT_EQ(Names(Folder()).size(), 3u);
   }
+}
+
+TEST_F(KvSnapshotsTest, LeasesAreBoundedInTimeAndNumber) {
+  Make(0, {});
+  EXPECT_EQ(Acquire("forever", {0}, INT64_MAX), 0);
+  const auto stored = *h_.catalog->GetValue("kv_snapshot_leases", ToHex("forever"));
+  ASSERT_TRUE(stored.has_value());
+  const int64_t latest_ms = h_.world.clock().NowMs() + int64_t{3650} * 24 * 3600 * 1000;
+  const std::string field = "\"expiration_time\":";
+  EXPECT_LE(std::stoll(stored->substr(stored->find(field) + field.size())), latest_ms);
+  for (int i = 1; i < 10'000; ++i)
+    ASSERT_EQ(Acquire("reader-" + std::to_string(i), {0}, 3'600'000), 0);
+  wire::AcquireKvSnapshotLeaseRequest request;
+  request.set_lease_id("one-more");
+  request.set_lease_duration_ms(1000);
+  auto* table = request.add_snapshots_to_lease();
+  table->set_table_id(bucket_.table_id);
+  auto* wanted = table->add_bucket_snapshots();
+  wanted->set_bucket_id(bucket_.bucket);
+  wanted->set_snapshot_id(0);
+  const auto refused =
+      h_.Call<wire::AcquireKvSnapshotLeaseResponse>(ApiKey::kAcquireKvSnapshotLease, request);
+  EXPECT_CODE(ErrorCode::kUnknownServer, refused);
+  EXPECT_EQ(Acquire("forever", {0}, 1000), 0);  // Those that are there can be renewed.
+}
+
+TEST_F(KvSnapshotsTest, LeasesLetGoOfWhatWasDropped) {
+  Make(0, {});
+  EXPECT_EQ(Acquire("reader", {0}, INT64_MAX), 0);
+  ASSERT_OK(h_.DropTable(kKeys));
+  h_.world.RunFor(std::chrono::seconds(2));
+  EXPECT_THAT(h_.catalog->ListValues("kv_snapshot_leases").ValueOrDie(), ElementsAre());
+}
+
+// The disk of the remote folder goes away and leaves its empty mount point.
+TEST_F(KvSnapshotsTest, ADropForgetsNoFolderOfADiskThatIsAway) {
+  Make(0, {"0-a"});
+  ASSERT_OK(h_.files.Rename("/remote", "/away"));
+  ASSERT_OK(h_.files.MakeFolders("/remote"));
+  ASSERT_OK(h_.DropTable(kKeys));
+  EXPECT_EQ(h_.state()->intents.size(), 1u);
+  ASSERT_OK(h_.files.Remove("/remote"));
+  ASSERT_OK(h_.files.Rename("/away", "/remote"));
+  EXPECT_TRUE(*h_.files.Exists(Folder()));
+  h_.world.RunFor(std::chrono::minutes(5));
+  EXPECT_EQ(h_.state()->intents.size(), 0u);
+  EXPECT_FALSE(*h_.files.Exists(Folder()));
 }
 
 TEST_F(KvSnapshotsTest, ADropTakesTheFolder) {

@@ -9,7 +9,4 @@ namespace sluice::coordinator {
 /// (Java's FlussPaths).
 std::string LakeOffsetsFolder(const types::TableInfo& table);
 
-/// A path as our file system takes it: without "file:" and the slashes of an empty host.
-std::string LocalPath(const std::string& path);
-
 }  // namespace sluice::coordinator

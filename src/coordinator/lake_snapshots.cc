@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "coordinator/lake_paths.h"
 #include "coordinator/lake_snapshots_internal.h"
-#include "coordinator/remote_folder.h"
 #include "io/crash_point.h"
 #include "meta/lake_offsets.h"
+#include "types/kv_snapshot.h"
 #include "wire/frame.h"
 
 namespace sluice::coordinator {
@@ -77,12 +77,12 @@ io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table,
   const std::string path = io::JoinPath(folder, options_.random->Uuid() + kOffsetsSuffix);
   std::string text = meta::LakeOffsetsToJson(table->info.table_id, offsets);
   io::FileSystem* files = options_.files;
-  const std::string remote = table->info.remote_data_dir;
-  const bool marked = remote == options_.remote_data_dir;
-  auto write = [files, remote, marked, folder, path, text = std::move(text)]() -> Status {
-    if (marked) RETURN_NOT_OK(CheckRemoteFolder(*files, remote));
-    RETURN_NOT_OK(files->MakeFoldersBelow(LocalPath(remote), LocalPath(folder)));
-    return files->ReplaceFile(LocalPath(path), text);
+  auto write = [files, remote = options_.remote_folder,
+                root = types::RemotePath(table->info.remote_data_dir), folder, path,
+                text = std::move(text)]() -> Status {
+    RETURN_NOT_OK(remote.Check(*files, root));
+    RETURN_NOT_OK(files->MakeFoldersBelow(root, types::RemotePath(folder)));
+    return files->ReplaceFile(types::RemotePath(path), text);
   };
   Status written = co_await options_.pool->Run(*options_.loop, std::move(write));
   if (!written.ok()) {
@@ -96,13 +96,13 @@ io::Task<Result<std::string>> LakeSnapshots::WriteOffsets(meta::TablePtr table,
 io::Task<Result<std::shared_ptr<const meta::BucketOffsets>>> LakeSnapshots::ReadOffsets(
     meta::TablePtr table, std::string path) {
   // The files that a snapshot names are removed in the end, so a client may name only such.
-  if (io::FolderOf(LocalPath(path)) != LocalPath(LakeOffsetsFolder(table->info)) ||
+  if (io::FolderOf(types::RemotePath(path)) != types::RemotePath(LakeOffsetsFolder(table->info)) ||
       !path.ends_with(kOffsetsSuffix)) {
     co_return Error(ErrorCode::kStorage, "lake offsets are not in the table's folder path=", path,
                     " folder=", LakeOffsetsFolder(table->info));
   }
   io::FileSystem* files = options_.files;
-  auto read = [files, path] { return files->ReadFile(LocalPath(path)); };
+  auto read = [files, path] { return files->ReadFile(types::RemotePath(path)); };
   auto text = co_await options_.pool->Run(*options_.loop, std::move(read));
   if (!text.ok()) {
     co_return Error(ErrorCode::kStorage, "cannot read lake offsets path=", path,
@@ -250,19 +250,22 @@ io::Task<void> LakeSnapshots::RemoveFiles(std::vector<meta::LakeSnapshot> forgot
   if (table == nullptr) co_return;  // Dropped, and its folder with it.
   std::set<std::string> kept;
   for (const meta::LakeSnapshot& snapshot : table->lake_snapshots) {
-    kept.insert(LocalPath(snapshot.tiered_offsets_path));
-    kept.insert(LocalPath(snapshot.readable_offsets_path));
+    kept.insert(types::RemotePath(snapshot.tiered_offsets_path));
+    kept.insert(types::RemotePath(snapshot.readable_offsets_path));
   }
   std::set<std::string> paths;
   for (const meta::LakeSnapshot& snapshot : forgotten) {
-    paths.insert(LocalPath(snapshot.tiered_offsets_path));
-    paths.insert(LocalPath(snapshot.readable_offsets_path));
+    paths.insert(types::RemotePath(snapshot.tiered_offsets_path));
+    paths.insert(types::RemotePath(snapshot.readable_offsets_path));
   }
   std::erase_if(paths,
                 [&](const std::string& path) { return path.empty() || kept.contains(path); });
   io::FileSystem* files = options_.files;
-  auto remove = [files, paths, kept, folder = LocalPath(LakeOffsetsFolder(table->info)),
-                 newest = LocalPath(table->LatestLakeSnapshot()->tiered_offsets_path)] {
+  auto remove =
+      [files, remote = options_.remote_folder, paths, kept,
+       folder = types::RemotePath(LakeOffsetsFolder(table->info)),
+       newest = types::RemotePath(table->LatestLakeSnapshot()->tiered_offsets_path)]() -> Status {
+    RETURN_NOT_OK(remote.Check(*files, folder));
     return RemoveOffsetsFiles(*files, paths, folder, kept, newest);
   };
   Status removed = co_await options_.pool->Run(*options_.loop, std::move(remove));

@@ -8,6 +8,7 @@
 #include "io/file.h"
 #include "io/pool.h"
 #include "io/random.h"
+#include "io/remote_folder.h"
 #include "meta/catalog.h"
 #include "wire/proto/lake.pb.h"
 
@@ -25,7 +26,7 @@ class LakeSnapshots {
     io::FileSystem* files = nullptr;
     io::Random* random = nullptr;
     TabletLink* link = nullptr;
-    std::string remote_data_dir;  ///< Of new tables; older ones may have others.
+    io::RemoteFolder remote_folder;  ///< Of new tables; older ones may have others.
   };
   explicit LakeSnapshots(Options options) : options_(std::move(options)) {}
 

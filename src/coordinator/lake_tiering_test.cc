@@ -130,10 +130,10 @@ TEST_F(LakeTieringTest, ARemoteFolderThatIsGoneIsNotMadeAnew) {
   }
   ASSERT_OK_AND_ASSIGN(const auto made, h_.files.List("/remote"));
   EXPECT_TRUE(made.empty());
-  EXPECT_CODE(ErrorCode::kInvalidConfig, OpenRemoteFolder(h_.files, "/remote", false));
+  EXPECT_CODE(ErrorCode::kInvalidConfig, io::RemoteFolder("/remote").Open(h_.files, false));
   ASSERT_OK(h_.files.Remove("/remote"));
   ASSERT_OK(h_.files.Rename("/away", "/remote"));
-  EXPECT_OK(OpenRemoteFolder(h_.files, "/remote", false));
+  EXPECT_OK(io::RemoteFolder("/remote").Open(h_.files, false));
   EXPECT_OK(Commit(1, first, true));
   EXPECT_FALSE(Prepare({{0, 5}}).has_error_code());
 }

@@ -80,23 +80,27 @@ Result<wire::ListRemoteLogManifestsResponse> ListRemoteLogs(
   return response;
 }
 
+std::set<std::string> RemoteRoots(const meta::TableState& table) {
+  // The setting may have changed between the makings of two partitions.
+  std::set<std::string> roots = {table.info.remote_data_dir};
+  for (const auto& [name, one] : table.partitions) roots.insert(one->remote_data_dir);
+  roots.erase("");
+  return roots;
+}
+
 std::vector<std::string> RemoteLogFolders(const meta::TableState& table,
                                           const meta::PartitionState* partition) {
   const types::TableInfo& info = table.info;
   const std::string below =
       "log/" + info.path.database + "/" + info.path.table + "-" + std::to_string(info.table_id);
   if (partition != nullptr) {
+    if (partition->remote_data_dir.empty()) return {};
     const std::string name =
         partition->info.Name() + "-p" + std::to_string(partition->info.partition_id);
     return {io::JoinPath(io::JoinPath(partition->remote_data_dir, below), name)};
   }
-  // The setting may have changed between the makings of two partitions.
-  std::set<std::string> roots = {info.remote_data_dir};
-  for (const auto& [name, one] : table.partitions) roots.insert(one->remote_data_dir);
   std::vector<std::string> folders;
-  for (const std::string& root : roots) {
-    if (!root.empty()) folders.push_back(io::JoinPath(root, below));
-  }
+  for (const std::string& root : RemoteRoots(table)) folders.push_back(io::JoinPath(root, below));
   return folders;
 }
 

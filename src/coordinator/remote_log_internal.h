@@ -1,4 +1,5 @@
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ Result<wire::CommitRemoteLogManifestResponse> CommitRemoteLog(
 Result<wire::ListRemoteLogManifestsResponse> ListRemoteLogs(
     const meta::CatalogState& state, const wire::ListRemoteLogManifestsRequest& request);
 
+/// Remote data folders of a table and its partitions, those that are set.
+std::set<std::string> RemoteRoots(const meta::TableState& table);
 /// Folders of the remote log of a table with all its partitions, or of `partition` alone, as
 /// Java's FlussPaths names them.
 std::vector<std::string> RemoteLogFolders(const meta::TableState& table,

@@ -75,6 +75,7 @@ Result<types::KvSnapshot> UploadSnapshot(const SnapshotUpload& upload) {
   const std::string own = types::KvSnapshotFolder(folder, upload.snapshot_id);
   const std::string shared = io::JoinPath(folder, types::kKvSharedFolder);
   const std::string root = types::RemotePath(upload.root);
+  RETURN_NOT_OK(upload.remote.Check(files, root));
   RETURN_NOT_OK(files.RemoveTree(own));  // Of an upload that failed.
   RETURN_NOT_OK(files.MakeFoldersBelow(root, own));
   RETURN_NOT_OK(files.MakeFoldersBelow(root, shared));
@@ -112,6 +113,7 @@ Result<types::KvSnapshot> UploadSnapshot(const SnapshotUpload& upload) {
   RETURN_NOT_OK(
       files.ReplaceFile(io::JoinPath(own, types::kKvSnapshotMetadataFile), snapshot.ToJson()));
   CRASH_POINT("kv.snapshot.after-metadata");
+  RETURN_NOT_OK(upload.remote.Check(files, root));  // It may have gone away in between.
   return snapshot;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "io/file.h"
+#include "io/remote_folder.h"
 #include "kv/key_store.h"
 #include "types/kv_snapshot.h"
 
@@ -17,6 +18,7 @@ struct SnapshotUpload {
   KeyStore::Checkpoint checkpoint;
   types::BucketId bucket;
   int64_t snapshot_id = 0;  ///< One above the newest recorded one; an earlier try may have failed.
+  io::RemoteFolder remote;  ///< Not written to while it is away.
   std::string root;         ///< Remote data folder, as a URI or a path; must be there.
   std::string bucket_folder;  ///< Below it.
   /// Metadata of the newest recorded snapshot: what it has brought is not brought again.

@@ -201,6 +201,16 @@ TEST(CutUploadTest, AFailureAtAnyOperationIsToldAndTheNextTryIsWhole) {
   FAIL() << "an upload has no end";
 }
 
+TEST(CutUploadTest, NothingIsWrittenToAnEmptyMountPoint) {
+  SimUpload sim;
+  sim.upload.remote = io::RemoteFolder("/remote");
+  EXPECT_CODE(ErrorCode::kStorage, UploadSnapshot(sim.upload));
+  EXPECT_TRUE(sim.files.List("/remote")->empty());
+  ASSERT_OK(sim.upload.remote.Open(sim.files, /*may_make=*/true));
+  ASSERT_OK(UploadSnapshot(sim.upload));
+  sim.ExpectWhole("once it is there");
+}
+
 TEST(CutUploadTest, MetadataThatSurvivesAPowerLossNamesWholeFiles) {
   io::SeededRandom random(7);
   uint64_t whole = 0;

@@ -46,6 +46,7 @@ std::string RemoteSegmentFolder(const std::string& bucket_folder, const RemoteSe
 
 Status SegmentCopy::Run() const {
   const std::string folder = RemoteSegmentFolder(bucket_folder, segment);
+  RETURN_NOT_OK(remote.Check(*files, root));
   // A root that is gone, as an unmounted one, must not be made anew on another disk.
   RETURN_NOT_OK(files->MakeFoldersBelow(root, folder));
   for (const auto suffix : {kLogSuffix, kIndexSuffix, kTimeIndexSuffix}) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "io/file.h"
+#include "io/remote_folder.h"
 #include "log/log.h"
 #include "log/offset_index.h"
 #include "log/remote_manifest.h"
@@ -54,6 +55,7 @@ class RemoteSegmentReader {
 struct SegmentCopy {
   io::FileSystem* files = nullptr;
   std::string from_folder;    ///< Of the log.
+  io::RemoteFolder remote;    ///< Not written to while it is away.
   std::string root;           ///< Of the remote storage, which must be there.
   std::string bucket_folder;  ///< Below it; the segment gets a folder of its own in it.
   RemoteSegment segment;

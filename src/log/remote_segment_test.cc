@@ -31,6 +31,7 @@ class RemoteSegmentTest : public internal::LogFixture {
   SegmentCopy CopyOf(const RemoteSegment& segment) const {
     return {.files = &io::LocalFileSystem(),
             .from_folder = folder_,
+            .remote = remote_,
             .root = root_,
             .bucket_folder = BucketFolder(),
             .segment = segment,
@@ -44,6 +45,7 @@ class RemoteSegmentTest : public internal::LogFixture {
   }
 
   std::string root_;
+  io::RemoteFolder remote_;
 };
 
 TEST_F(RemoteSegmentTest, ACopyReadsAsTheLogDoes) {
@@ -103,6 +105,16 @@ TEST_F(RemoteSegmentTest, ACopyNeverMakesTheRoot) {
   std::filesystem::remove_all(root_);
   EXPECT_FALSE(CopyOf(segment).Run().ok());
   EXPECT_FALSE(std::filesystem::exists(root_));
+}
+
+TEST_F(RemoteSegmentTest, NothingIsWrittenToAnEmptyMountPoint) {
+  RemoteSegment segment = CopyFirst();
+  segment.id = "another";
+  remote_ = io::RemoteFolder(root_);
+  EXPECT_CODE(ErrorCode::kStorage, CopyOf(segment).Run());
+  EXPECT_FALSE(std::filesystem::exists(RemoteSegmentFolder(BucketFolder(), segment)));
+  ASSERT_OK(remote_.Open(io::LocalFileSystem(), /*may_make=*/true));
+  EXPECT_OK(CopyOf(segment).Run());
 }
 
 TEST_F(RemoteSegmentTest, ACopyCanBeStopped) {

@@ -18,10 +18,9 @@ constexpr int kLooksPerInterval = 16;
 constexpr std::chrono::milliseconds kLookLeast{10};
 constexpr std::chrono::milliseconds kLookMost{1000};  // A changed interval is seen by then.
 
-// Of all that a table whose folder cannot be told has: none.
-std::string RemoteFolderOf(const Replica& replica) {
+std::string RemoteFolderOf(const Replica& replica, const std::string& remote_root) {
   const types::TableInfo& table = replica.table()->info();
-  const std::string root = types::RemotePath(table.remote_data_dir);
+  const std::string root = types::RemotePath(remote_root);
   const types::BucketId& id = replica.id();
   std::string parent = types::KvRemoteFolder(root, table.path, id.table_id);
   // The last part of a partition's folder is the same on both sides: {name}-p{id}.
@@ -119,8 +118,8 @@ io::Task<Status> KeySnapshots::Make(std::shared_ptr<Replica> replica) {
   const auto latest = server_->tables->LatestKvSnapshot(replica->id());
   const int64_t known_offset = latest ? latest->log_offset : 0;
   CO_ASSIGN_OR_RETURN(kv::KvTablet * keys, replica->Keys());
-  const bool has_folder = !replica->table()->info().remote_data_dir.empty();
-  if (!has_folder || keys->log_offset() <= known_offset) co_return Status::OK();
+  const std::string root = server_->tables->RemoteRootOf(replica->id());
+  if (root.empty() || keys->log_offset() <= known_offset) co_return Status::OK();
   if (server_->disk != nullptr) CO_RETURN_NOT_OK(server_->disk->CheckWrite());
   if (!co_await Replica::MoveKeys(replica)) {
     co_return Error(ErrorCode::kKvStorage, "keys cannot be moved to their store ", replica->id());
@@ -131,8 +130,9 @@ io::Task<Status> KeySnapshots::Make(std::shared_ptr<Replica> replica) {
   upload.checkpoint_folder = io::JoinPath(replica->folders().kv, kCheckpointFolder);
   upload.bucket = replica->id();
   upload.snapshot_id = latest ? latest->snapshot_id + 1 : 0;
-  upload.root = replica->table()->info().remote_data_dir;
-  upload.bucket_folder = RemoteFolderOf(*replica);
+  upload.remote = server_->remote_folder;
+  upload.root = root;
+  upload.bucket_folder = RemoteFolderOf(*replica, root);
   if (latest) upload.base_metadata_path = latest->metadata_path;
   upload.stop = stop_making_;
   auto work = [checkpoint = keys->CheckpointLater(upload.checkpoint_folder), upload, known_offset] {

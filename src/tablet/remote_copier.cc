@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "io/crash_point.h"
 #include "tablet/cold_read.h"
+#include "types/kv_snapshot.h"
 #include "wire/api.h"
 #include "wire/frame.h"
 #include "wire/proto/replication.pb.h"
@@ -143,7 +144,9 @@ io::Task<Status> RemoteCopier::Sweep(std::shared_ptr<RemoteCopier> self) {
   std::set<std::string> kept;
   if (!remote.record().manifest_path.empty()) kept.insert(NameIn(remote.record().manifest_path));
   for (const log::RemoteSegment& segment : remote.manifest().segments) kept.insert(segment.id);
-  auto sweep = [files = server.files, folder = remote.folder(), kept = std::move(kept)] {
+  auto sweep = [files = server.files, marked = server.remote_folder, folder = remote.folder(),
+                kept = std::move(kept)]() -> Status {
+    RETURN_NOT_OK(marked.Check(*files, folder));
     return SweepFolder(*files, folder, kept);
   };
   const Status swept = co_await server.remote_pool->Run(*remote.options().loop, std::move(sweep));
@@ -168,7 +171,8 @@ io::Task<Result<log::RemoteSegment>> RemoteCopier::Copy(std::shared_ptr<RemoteCo
                       co_await ReadCold(server.read_pool, loop, std::move(largest)));
   const log::SegmentCopy copy{.files = server.files,
                               .from_folder = log->folder(),
-                              .root = LocalFolder(remote->record().root),
+                              .remote = server.remote_folder,
+                              .root = types::RemotePath(remote->record().root),
                               .bucket_folder = remote->folder(),
                               .segment = segment,
                               .stop = self->stop_};
@@ -192,10 +196,13 @@ io::Task<Result<std::string>> RemoteCopier::WriteManifest(std::shared_ptr<Remote
   const std::string folder = log::RemoteManifestFolder(remote.folder());
   const std::string path =
       io::JoinPath(folder, server.random->Uuid() + std::string(log::kManifestSuffix));
-  auto write = [files = server.files, root = LocalFolder(remote.record().root), folder, path,
+  auto write = [files = server.files, marked = server.remote_folder,
+                root = types::RemotePath(remote.record().root), folder, path,
                 text = manifest.ToJson()]() -> Status {
+    RETURN_NOT_OK(marked.Check(*files, root));
     RETURN_NOT_OK(files->MakeFoldersBelow(root, folder));
-    return files->ReplaceFile(path, text);
+    RETURN_NOT_OK(files->ReplaceFile(path, text));
+    return marked.Check(*files, root);  // It may have gone away in between.
   };
   CO_RETURN_NOT_OK(co_await server.remote_pool->Run(*remote.options().loop, std::move(write)));
   co_return path;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "types/kv_snapshot.h"
 #include "wire/proto/log.pb.h"
 
 namespace sluice::tablet {
@@ -37,14 +38,6 @@ Result<log::RemoteManifest> ReadManifest(io::FileSystem& files, const std::strin
 
 }  // namespace
 
-std::string LocalFolder(const std::string& path) {
-  constexpr std::string_view kScheme = "file:";
-  if (!path.starts_with(kScheme)) return path;
-  std::string_view rest = std::string_view(path).substr(kScheme.size());
-  if (rest.starts_with("//")) rest.remove_prefix(2);
-  return std::string(rest);
-}
-
 void RemoteLog::Refresh() {
   const std::string known = record_.manifest_path;
   record_ = options_.server->tables->RemoteLogOf(options_.id);
@@ -59,8 +52,8 @@ int64_t RemoteLog::StartOffset(int64_t local_start) const {
 }
 
 std::string RemoteLog::folder() const {
-  return log::RemoteBucketFolder(LocalFolder(record_.root), options_.path, options_.partition_name,
-                                 options_.id);
+  return log::RemoteBucketFolder(types::RemotePath(record_.root), options_.path,
+                                 options_.partition_name, options_.id);
 }
 
 log::RemoteManifest RemoteLog::EmptyManifest() const {
@@ -80,7 +73,7 @@ io::Task<Status> RemoteLog::Load(std::shared_ptr<RemoteLog> self) {
     }
     const TabletOptions& server = *self->options_.server;
     auto read = [files = server.files, path, id = self->options_.id] {
-      return ReadManifest(*files, LocalFolder(path), id);
+      return ReadManifest(*files, types::RemotePath(path), id);
     };
     auto manifest = co_await server.remote_pool->Run(*self->options_.loop, std::move(read));
     // Another one may be on record by now.

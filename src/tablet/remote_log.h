@@ -14,10 +14,6 @@
 
 namespace sluice::tablet {
 
-/// A path of remote storage as our file system takes it: without "file:" and the slashes of an
-/// empty host.
-std::string LocalFolder(const std::string& path);
-
 /// The part of a bucket's log that lies in remote storage: what the coordinator has on record of
 /// it, the manifest once it was read, and the reading of segments.
 ///

@@ -42,6 +42,8 @@ class TableSource {
   }
   /// Who records snapshots now.
   virtual int32_t CoordinatorEpoch() const { return 0; }
+  /// `remote.data.dir` of the table or partition; empty = none.
+  virtual std::string RemoteRootOf(const types::BucketId&) const { return ""; }
   virtual RemoteLogRecord RemoteLogOf(const types::BucketId&) const { return {}; }
 };
 

@@ -13,6 +13,7 @@
 #include "io/file.h"
 #include "io/pool.h"
 #include "io/random.h"
+#include "io/remote_folder.h"
 #include "io/transport.h"
 #include "kv/key_store.h"
 #include "log/log.h"
@@ -45,6 +46,7 @@ struct TabletOptions {
   /// Files in remote storage, which may be slow: nothing else waits for it. Null: there is none.
   io::Pool* remote_pool = nullptr;
   const io::DiskGuard* remote_disk = nullptr;  ///< Of remote storage, as `disk`.
+  io::RemoteFolder remote_folder;              ///< Where `remote_disk` must be for any change.
   /// Sends a call to the coordinator, as of a server; its reply. Null = there is none.
   std::function<io::Task<Result<std::string>>(io::Loop& loop, io::Call call)> call_coordinator;
   kv::KeyStores* key_stores = nullptr;

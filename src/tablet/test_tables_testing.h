@@ -81,6 +81,11 @@ class TestTables : public TableSource {
     table->remote_data_dir = folder;
     tables_[table_id] = table;
   }
+  std::string RemoteRootOf(const types::BucketId& id) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = tables_.find(id.table_id);
+    return found == tables_.end() ? "" : found->second->remote_data_dir;
+  }
   std::optional<RecordedSnapshot> LatestKvSnapshot(const types::BucketId& id) const override {
     const std::lock_guard lock(mutex_);
     const auto found = snapshots_.find(id);
