@@ -21,9 +21,27 @@ std::string_view CopyStored(int16_t schema_id, std::string_view row, Arena* byte
 
 namespace {
 
-// Do changelog and keys hold rows alike?
-bool SameFormat(types::LogFormat log, types::RowFormat kv) {
-  return log != types::LogFormat::kArrow && types::RowFormatOf(log) == kv;
+// Is there a BINARY in it, whose NULL of one bit takes all its bytes in memory?
+bool HasBinary(const types::DataType& type) {
+  switch (type.kind()) {
+    case types::TypeKind::kBinary:
+      return true;
+    case types::TypeKind::kArray:
+      return HasBinary(*type.element());
+    case types::TypeKind::kMap:
+      return HasBinary(*type.key()) || HasBinary(*type.value());
+    default:
+      return std::ranges::any_of(
+          type.fields(), [](const types::RowField& field) { return HasBinary(*field.type); });
+  }
+}
+
+// May rows of the keys go into the log as they are? Each was looked at when it came, but of BINARY
+// only all together can be too large to be read back, so such rows are decoded here.
+bool LogsAsTheyAre(types::LogFormat log, const types::RowCodec& kv) {
+  if (log == types::LogFormat::kArrow || types::RowFormatOf(log) != kv.format()) return false;
+  return std::ranges::none_of(kv.columns(),
+                              [](const types::DataTypePtr& type) { return HasBinary(*type); });
 }
 
 }  // namespace
@@ -35,8 +53,7 @@ Result<std::string> BuildChangelogBatch(const RowVersion& version, types::LogFor
   CHECK(changes.size() == rows.size());
   options.schema_id = static_cast<int16_t>(version.schema_id);
   if (rows.empty()) return wire::BuildEmptyLogBatch(options, /*append_only=*/false);
-  if (SameFormat(format, version.codec.format()))
-    return wire::BuildRowBatch(options, rows, changes);
+  if (LogsAsTheyAre(format, version.codec)) return wire::BuildRowBatch(options, rows, changes);
   ASSIGN_OR_RAISE(const auto batch, version.codec.Decode(rows));
   return wire::EncodeLogRows(options, format, *version.schema, *batch, changes);
 }

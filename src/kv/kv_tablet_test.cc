@@ -1,6 +1,7 @@
 #include "kv/kv_tablet.h"
 
 #include "base/log.h"
+#include "kv/changelog.h"
 #include "kv/key_rows.h"
 #include "kv/tablet_fixture.h"
 
@@ -267,6 +268,20 @@ TEST_F(KvTabletTest, ChangelogsInRowsSayTheSame) {
     EXPECT_EQ(bucket.Scan(), bucket.Folded());
     EXPECT_EQ(bucket.Lookup(1), a2);
     EXPECT_EQ(*bucket.tablet().RowCount(), 2);
+  }
+}
+
+// What cannot be decoded later would keep the bucket from opening.
+TEST_F(KvTabletTest, ChangelogsTooLargeToDecodeAreRefused) {
+  types::TableInfo table = TestTable();
+  table.descriptor.schema.columns[1].type = types::DataType::Binary(300'000'000);
+  const RowVersions versions(types::RowFormat::kCompacted, table, nullptr);
+  const std::string row = versions.latest().codec.Join(Parts(4));
+  for (const auto format : {types::LogFormat::kCompacted, types::LogFormat::kIndexed}) {
+    const std::vector<std::string_view> rows{row};
+    const std::vector<wire::ChangeType> changes{wire::ChangeType::kInsert};
+    EXPECT_CODE(ErrorCode::kRecordTooLarge,
+                BuildChangelogBatch(versions.latest(), format, changes, rows, {}));
   }
 }
 

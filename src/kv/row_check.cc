@@ -13,6 +13,21 @@ bool IsText(const types::DataType& type) {
   return type.kind() == types::TypeKind::kString || type.kind() == types::TypeKind::kChar;
 }
 
+// Are there encoded values of the right size that are none of the type?
+bool HasRange(const types::DataType& type) {
+  switch (type.kind()) {
+    case types::TypeKind::kDecimal:
+    case types::TypeKind::kTime:
+    case types::TypeKind::kBinary:
+      return true;
+    case types::TypeKind::kTimestamp:
+    case types::TypeKind::kTimestampLtz:
+      return type.precision() > 3;
+    default:
+      return false;
+  }
+}
+
 bool IsNested(const types::DataType& type) {
   return type.kind() == types::TypeKind::kArray || type.kind() == types::TypeKind::kMap ||
          type.kind() == types::TypeKind::kRow;
@@ -35,8 +50,11 @@ RowCheck::RowCheck(const types::Schema& schema, const types::RowCodec& codec)
       nested_codec_(codec.format(), NestedTypes(codec)) {
   arrow::util::InitializeUTF8();
   for (size_t i = 0; i < codec.columns().size(); ++i) {
-    if (IsText(*codec.columns()[i])) texts_.push_back({i, schema.columns[i].name});
-    if (IsNested(*codec.columns()[i])) nested_.push_back(i);
+    const types::DataTypePtr& type = codec.columns()[i];
+    const std::string& name = schema.columns[i].name;
+    if (IsText(*type)) texts_.push_back({i, name});
+    if (HasRange(*type)) ranges_.push_back({i, name, {codec.format(), type}});
+    if (IsNested(*type)) nested_.push_back(i);
   }
 }
 
@@ -64,6 +82,11 @@ Status RowCheck::CheckRow(std::string_view row, std::span<const Part> parts) con
     if (!arrow::util::ValidateUTF8(text)) {
       return Corrupt("text is not UTF-8 column=", column.name);
     }
+  }
+  for (const RangeColumn& column : ranges_) {
+    if (!parts[column.position].has_value()) continue;
+    const Status status = column.value.CheckRange(*parts[column.position]);
+    if (!status.ok()) return status.WithMessage(status.message(), " column=", column.name);
   }
   return Status::OK();
 }

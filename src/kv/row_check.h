@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "types/part_value.h"
 #include "types/row.h"
 #include "types/schema.h"
 #include "types/table_options.h"
@@ -21,9 +22,10 @@ using Part = std::optional<std::string_view>;
 using Parts = std::vector<Part>;
 
 /// What rows of a client must be beyond what taking them apart shows: nothing follows the last
-/// column, text is UTF-8, nested values decode whole.
+/// column, text is UTF-8, decimals, times and BINARY are in the range of their types, nested values
+/// decode whole. Such rows can be read back: the log says nothing that a replay refuses.
 ///
-/// Numbers and bytes need no look: each of their bit patterns is a value. Immutable.
+/// Other numbers and bytes need no look: each of their bit patterns is a value. Immutable.
 class RowCheck {
  public:
   /// For rows of `codec`, whose columns are those of `schema`.
@@ -37,6 +39,11 @@ class RowCheck {
     size_t position;
     std::string name;
   };
+  struct RangeColumn {
+    size_t position;
+    std::string name;
+    types::PartValue value;
+  };
   Status CheckRow(std::string_view row, std::span<const Part> parts) const;
   Status CheckNested(std::span<const Part> parts) const;
 
@@ -44,6 +51,7 @@ class RowCheck {
   size_t header_bytes_;  // Of a row: what stands before the first value.
   bool sized_;           // A value begins with its size.
   std::vector<TextColumn> texts_;
+  std::vector<RangeColumn> ranges_;
   std::vector<size_t> nested_;
   types::RowCodec nested_codec_;  // Rows of the nested columns alone.
 };

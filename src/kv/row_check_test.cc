@@ -2,8 +2,10 @@
 
 #include <arrow/api.h>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/testing.h"
+#include "wire/log_rows.h"
 
 namespace sluice::kv {
 namespace {
@@ -67,6 +69,102 @@ TEST_P(RowCheckTest, TextMustBeUtf8) {
 TEST_P(RowCheckTest, TextInsideNestedValuesToo) {
   EXPECT_CODE(ErrorCode::kCorruptRecord, Check(With(Row(), "tagtag", "tag\xfftg")));
 }
+
+// Beside a key's row the same row in a batch for a log.
+class RowRangeTest : public RowCheckTest {
+ protected:
+  void Use(const types::DataTypePtr& type) {
+    schema_.columns = {{"value", type, "", 0, "", {}}};
+    codec_.emplace(GetParam(), std::vector{type});
+    check_.emplace(schema_, *codec_);
+  }
+  std::string RowOf(const std::string& part) { return codec_->Join(Parts{part}); }
+  Status CheckInLog(const std::string& row) {
+    const std::vector<std::string_view> rows{row};
+    ASSIGN_OR_RAISE(const std::string bytes, wire::BuildRowBatch({}, rows, {}));
+    ASSIGN_OR_RAISE(const auto batch, wire::LogBatchView::Parse(bytes));
+    return CheckLogRows(
+        batch, compacted() ? types::LogFormat::kCompacted : types::LogFormat::kIndexed, schema_);
+  }
+  Status Replay(const std::string& row) {
+    const std::vector<std::string_view> rows{row};
+    ASSIGN_OR_RAISE(const auto batch, codec_->Decode(rows));
+    return batch->ValidateFull();
+  }
+  bool compacted() const { return GetParam() == types::RowFormat::kCompacted; }
+
+  std::string Number(int64_t value) {
+    std::string part;
+    types::PartValue(GetParam(), codec_->columns()[0]).PutInteger(value, &part);
+    return part;
+  }
+  std::string Bytes(const std::string& value) {
+    std::string part;
+    if (compacted()) AppendVarint(&part, value.size());
+    return part + value;
+  }
+  std::string Time(int64_t ms, int32_t nanos) {
+    std::string part;
+    if (compacted()) {
+      AppendVarint(&part, static_cast<uint64_t>(ms));
+      AppendVarint(&part, static_cast<uint32_t>(nanos));
+    } else {
+      AppendLe(&part, ms);
+      AppendLe(&part, nanos);
+    }
+    return part;
+  }
+  void ExpectRange(const std::vector<std::string>& good, const std::vector<std::string>& bad) {
+    for (const std::string& part : good) {
+      SCOPED_TRACE(ToHex(part));
+      EXPECT_OK(Check(RowOf(part)));
+      EXPECT_OK(CheckInLog(RowOf(part)));
+      EXPECT_OK(Replay(RowOf(part)));
+    }
+    for (const std::string& part : bad) {
+      SCOPED_TRACE(ToHex(part));
+      EXPECT_CODE(ErrorCode::kCorruptRecord, Check(RowOf(part)));
+      EXPECT_CODE(ErrorCode::kCorruptRecord, CheckInLog(RowOf(part)));
+    }
+  }
+};
+
+TEST_P(RowRangeTest, DecimalsHaveTheirDigits) {
+  Use(DataType::Decimal(5, 2));
+  ExpectRange({Number(99'999), Number(-99'999)}, {Number(100'000), Number(1'000'000'000)});
+  Use(DataType::Decimal(38, 0));
+  ExpectRange({Bytes("\x7f"), Bytes(std::string(16, '\xff'))},
+              {Bytes(""), Bytes(std::string(16, '\x7f')), Bytes(std::string(17, '\xff'))});
+}
+
+TEST_P(RowRangeTest, TimesLieWithinTheDay) {
+  for (const int precision : {0, 3, 9}) {
+    Use(DataType::Time(precision));
+    ExpectRange({Number(0), Number(86'399'999)}, {Number(-1), Number(86'400'000)});
+  }
+}
+
+TEST_P(RowRangeTest, TimestampsAreOnesThatArrowHolds) {
+  for (const auto& type : {DataType::Timestamp(6), DataType::TimestampLtz(9)}) {
+    Use(type);
+    ExpectRange({Time(0, 999'999), Time(-1, 0)},
+                {Time(0, 2'000'000), Time(0, -1), Time(INT64_MAX, 0), Time(INT64_MIN, 0)});
+  }
+  Use(DataType::Timestamp(3));
+  ExpectRange({Number(INT64_MAX), Number(INT64_MIN)}, {});
+}
+
+TEST_P(RowRangeTest, BinariesAreNotTooLong) {
+  Use(DataType::Binary(4));
+  ExpectRange({Bytes("four")}, {Bytes("nine byte")});
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, RowRangeTest,
+                         testing::Values(types::RowFormat::kCompacted, types::RowFormat::kIndexed),
+                         [](const auto& info) {
+                           return info.param == types::RowFormat::kCompacted ? "compacted"
+                                                                             : "indexed";
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Formats, RowCheckTest,
                          testing::Values(types::RowFormat::kCompacted, types::RowFormat::kIndexed),

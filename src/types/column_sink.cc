@@ -169,13 +169,9 @@ Status ColumnSink::AppendBytes(std::string_view bytes) {
 }
 
 Status ColumnSink::AppendTime(TimePair time) {
-  const int64_t units_per_ms = type_->precision() <= 6 ? 1000 : 1000000;
   int64_t units = 0;
-  if (time.nanos < 0 || time.nanos > 999999 ||
-      __builtin_mul_overflow(time.ms, units_per_ms, &units) ||
-      __builtin_add_overflow(units, time.nanos / (1000000 / units_per_ms), &units)) {
+  if (!ToArrowTime(type_->precision(), time, &units))
     return Corrupt("timestamp is out of range ms=", time.ms, " nanos=", time.nanos);
-  }
   AppendLe(&values_, units);
   AppendValid();
   return Status::OK();

@@ -15,6 +15,15 @@ struct TimePair {
   int32_t nanos;
 };
 
+/// The time in Arrow's unit for a TIMESTAMP(_LTZ) of more than 3 digits. False when nanoseconds
+/// leave the millisecond or the time is beyond what the unit can hold.
+inline bool ToArrowTime(int32_t precision, TimePair time, int64_t* units) {
+  const int64_t units_per_ms = precision <= 6 ? 1000 : 1000000;
+  return time.nanos >= 0 && time.nanos <= 999999 &&
+         !__builtin_mul_overflow(time.ms, units_per_ms, units) &&
+         !__builtin_add_overflow(*units, time.nanos / (1000000 / units_per_ms), units);
+}
+
 /// Reads one Arrow column value by value in the units of the row layouts, by raw pointers set up
 /// once per batch.
 ///

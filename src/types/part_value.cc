@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "types/column_view_internal.h"
 #include "types/layout_internal.h"
 
 namespace sluice::types {
@@ -10,6 +11,12 @@ namespace {
 Status BadPart(const DataType& type) {
   return Corrupt("value of a row is damaged type=", type.ToString());
 }
+
+Status OutOfRange(const DataType& type) {
+  return Corrupt("value is out of the range of its type=", type.ToString());
+}
+
+constexpr int64_t kTimeMsEnd = 86'400'000;
 
 int64_t SignExtended(uint64_t bits, size_t width) {
   const size_t shift = 64 - 8 * width;
@@ -66,6 +73,34 @@ Result<std::string_view> PartValue::Bytes(std::string_view part) const {
   uint64_t size = 0;
   if (!TakeVarint(&part, &size, 5) || size != part.size()) return BadPart(*type_);
   return part;
+}
+
+Status PartValue::CheckRange(std::string_view part) const {
+  switch (type_->kind()) {
+    case TypeKind::kDecimal: {
+      ASSIGN_OR_RAISE(const arrow::Decimal256 value, Decimal(part));
+      return value.FitsInPrecision(type_->precision()) ? Status::OK() : OutOfRange(*type_);
+    }
+    case TypeKind::kTime: {
+      ASSIGN_OR_RAISE(const int64_t ms, Integer(part));
+      return ms >= 0 && ms < kTimeMsEnd ? Status::OK() : OutOfRange(*type_);
+    }
+    case TypeKind::kTimestamp:
+    case TypeKind::kTimestampLtz: {
+      if (LayoutOf(*type_).shape == Shape::kFixed) return Status::OK();  // Any millisecond.
+      ASSIGN_OR_RAISE(const Time time, Timestamp(part));
+      int64_t units = 0;
+      const bool fits = ToArrowTime(type_->precision(), {time.first, time.second}, &units);
+      return fits ? Status::OK() : OutOfRange(*type_);
+    }
+    case TypeKind::kBinary: {
+      ASSIGN_OR_RAISE(const std::string_view bytes, Bytes(part));
+      const bool fits = bytes.size() <= static_cast<size_t>(type_->length());
+      return fits ? Status::OK() : OutOfRange(*type_);
+    }
+    default:
+      return Status::OK();
+  }
 }
 
 void PartValue::PutInteger(int64_t value, std::string* out) const {

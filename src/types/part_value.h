@@ -28,6 +28,10 @@ class PartValue {
   Result<arrow::Decimal256> Decimal(std::string_view part) const;
   /// CHAR, STRING, BINARY, BYTES.
   Result<std::string_view> Bytes(std::string_view part) const;
+  /// Can a reader hold the value? A DECIMAL of its precision, a TIME within the day, a
+  /// TIMESTAMP(_LTZ) that Arrow's unit reaches, a BINARY(n) of at most n bytes; of other types the
+  /// bits and bytes are not looked at.
+  Status CheckRange(std::string_view part) const;
 
   /// Make `out` the part of such a value. An integer is cut to the type's width.
   void PutInteger(int64_t value, std::string* out) const;
