@@ -271,6 +271,22 @@ TEST_F(KvTabletTest, ChangelogsInRowsSayTheSame) {
   }
 }
 
+// A row of a bit per NULL is many times larger when it is taken apart.
+TEST_F(KvTabletTest, ValuesOfOnePutAreBounded) {
+  types::TableInfo table = TestTable();
+  for (int i = 4; i < 1600; ++i) {
+    table.descriptor.schema.columns.push_back(
+        {"c" + std::to_string(i), types::DataType::Of(types::TypeKind::kInteger), "", i, "", {}});
+  }
+  TestBucket bucket(stores_, "kv-0", table, &pool_);
+  ASSERT_OK(bucket.Reopen());
+  const std::string row(200, '\xff');
+  const std::vector<wire::KvRecord> records(11'000, {"key", row});
+  const std::string bytes = wire::BuildKvBatch(1, -1, -1, records);
+  EXPECT_CODE(ErrorCode::kRecordTooLarge,
+              bucket.tablet().Prepare(*wire::KvBatchView::Parse(bytes), {}, PutMode::kMerge));
+}
+
 // What cannot be decoded later would keep the bucket from opening.
 TEST_F(KvTabletTest, ChangelogsTooLargeToDecodeAreRefused) {
   types::TableInfo table = TestTable();

@@ -59,9 +59,18 @@ Status PutBatch::CheckRows(const wire::KvBatchView& batch) {
   return Status::OK();
 }
 
+// Rows with many NULLs are far larger apart than together.
+constexpr size_t kPartsMax = 16 << 20;
+
 Status PutBatch::SplitRows(std::span<const std::string_view> rows) {
   const RowVersion& version = *shape_.version;
   const size_t own_width = version.schema->columns.size();
+  const size_t width = rows_.versions.latest().schema->columns.size();
+  if (rows.size() > kPartsMax / std::max(own_width, width)) {
+    return Error(ErrorCode::kRecordTooLarge,
+                 "rows of one put have too many values rows=", rows.size(),
+                 " values_max=", kPartsMax);
+  }
   Parts own(rows.size() * own_width);
   for (size_t i = 0; i < rows.size(); ++i) {
     RETURN_NOT_OK(
@@ -72,7 +81,6 @@ Status PutBatch::SplitRows(std::span<const std::string_view> rows) {
     parts_ = std::move(own);
     return Status::OK();
   }
-  const size_t width = rows_.versions.latest().schema->columns.size();
   parts_.resize(rows.size() * width);
   for (size_t i = 0; i < rows.size(); ++i) {
     rows_.versions.WidenParts(version, std::span(own).subspan(i * own_width, own_width),

@@ -1,6 +1,8 @@
 #include "kv/row_check.h"
 
+#include <arrow/array/data.h>
 #include <arrow/record_batch.h>
+#include <arrow/type.h>
 #include <arrow/util/utf8.h>
 
 #include "base/bytes.h"
@@ -33,6 +35,25 @@ bool IsNested(const types::DataType& type) {
          type.kind() == types::TypeKind::kRow;
 }
 
+constexpr size_t kNestedRowsMax = 1024;  // Whose nested values are checked together.
+
+size_t BinaryBytes(const arrow::ArrayData& data) {
+  size_t bytes = 0;
+  if (data.type->id() == arrow::Type::FIXED_SIZE_BINARY) {
+    bytes = static_cast<size_t>(data.length) *
+            static_cast<size_t>(
+                static_cast<const arrow::FixedSizeBinaryType&>(*data.type).byte_width());
+  }
+  for (const auto& child : data.child_data) bytes += BinaryBytes(*child);
+  return bytes;
+}
+
+Status TooLarge() {
+  return Error(ErrorCode::kRecordTooLarge,
+               "BINARY values of a batch are too large together bytes_max=",
+               types::RowCodec::kBinaryBytesMax);
+}
+
 std::vector<types::DataTypePtr> NestedTypes(const types::RowCodec& codec) {
   std::vector<types::DataTypePtr> nested;
   for (const auto& type : codec.columns()) {
@@ -59,11 +80,20 @@ RowCheck::RowCheck(const types::Schema& schema, const types::RowCodec& codec)
 }
 
 Status RowCheck::Check(std::span<const std::string_view> rows, std::span<const Part> parts) const {
+  Nested nested;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Status status = CheckRow(rows[i], parts.subspan(i * width_, width_));
+    const Status status = CheckNext(rows[i], parts.subspan(i * width_, width_), &nested);
     if (!status.ok()) return status.WithMessage(status.message(), " record=", i);
   }
-  return nested_.empty() || rows.empty() ? Status::OK() : CheckNested(parts);
+  return CheckNested(&nested);
+}
+
+Status RowCheck::CheckNext(std::string_view row, std::span<const Part> parts,
+                           Nested* nested) const {
+  RETURN_NOT_OK(CheckRow(row, parts));
+  for (const size_t position : nested_) nested->parts.push_back(parts[position]);
+  const bool many = nested->parts.size() >= kNestedRowsMax * nested_.size();
+  return many ? CheckNested(nested) : Status::OK();
 }
 
 Status RowCheck::CheckRow(std::string_view row, std::span<const Part> parts) const {
@@ -91,33 +121,54 @@ Status RowCheck::CheckRow(std::string_view row, std::span<const Part> parts) con
   return Status::OK();
 }
 
-Status RowCheck::CheckNested(std::span<const Part> parts) const {
-  Parts nested;
-  nested.reserve(parts.size() / width_ * nested_.size());
-  for (size_t row = 0; row < parts.size(); row += width_) {
-    for (const size_t position : nested_) nested.push_back(parts[row + position]);
-  }
-  ASSIGN_OR_RAISE(const auto batch, nested_codec_.DecodeParts(nested));
+Status RowCheck::CheckNested(Nested* nested) const {
+  if (nested->parts.empty()) return Status::OK();
+  ASSIGN_OR_RAISE(const auto batch, nested_codec_.DecodeParts(nested->parts));
+  nested->parts.clear();
   const Status valid = batch->ValidateFull();
-  return valid.ok() ? valid : Corrupt("nested value is damaged: ", valid.message());
+  if (!valid.ok()) return Corrupt("nested value is damaged: ", valid.message());
+  for (const auto& column : batch->column_data()) nested->binary_bytes += BinaryBytes(*column);
+  return nested->binary_bytes <= types::RowCodec::kBinaryBytesMax ? Status::OK() : TooLarge();
 }
+
+namespace {
+
+// May the BINARY columns of so many rows be decoded together?
+Status CheckBinaries(const types::Schema& schema, size_t rows) {
+  for (const types::Column& column : schema.columns) {
+    if (column.type->kind() != types::TypeKind::kBinary || column.type->length() <= 0) continue;
+    const auto length = static_cast<size_t>(column.type->length());
+    if (rows > types::RowCodec::kBinaryBytesMax / length) return TooLarge();
+  }
+  return Status::OK();
+}
+
+Status CheckNotNull(const types::Schema& schema, std::span<const Part> parts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].has_value() || schema.columns[i].type->nullable()) continue;
+    return Error(ErrorCode::kInvalidTable,
+                 "column does not allow NULL column=", schema.columns[i].name);
+  }
+  return Status::OK();
+}
+
+}  // namespace
 
 Status CheckLogRows(const wire::LogBatchView& batch, types::LogFormat format,
                     const types::Schema& schema) {
   ASSIGN_OR_RAISE(const wire::RowRecords records, wire::SplitRowBatch(batch));
   const types::RowCodec codec(types::RowFormatOf(format), TypesOf(schema.columns));
-  const size_t width = schema.columns.size();
-  Parts parts(records.rows.size() * width);
+  RETURN_NOT_OK(CheckBinaries(schema, records.rows.size()));
+  const RowCheck check(schema, codec);
+  RowCheck::Nested nested;
+  Parts parts(schema.columns.size());  // Of one row: of all they can be far larger than the batch.
   for (size_t i = 0; i < records.rows.size(); ++i) {
-    const auto own = std::span(parts).subspan(i * width, width);
-    RETURN_NOT_OK(codec.SplitInto(records.rows[i], own));
-    for (size_t column = 0; column < width; ++column) {
-      if (own[column].has_value() || schema.columns[column].type->nullable()) continue;
-      return Error(ErrorCode::kInvalidTable,
-                   "column does not allow NULL column=", schema.columns[column].name);
-    }
+    RETURN_NOT_OK(codec.SplitInto(records.rows[i], parts));
+    RETURN_NOT_OK(CheckNotNull(schema, parts));
+    const Status status = check.CheckNext(records.rows[i], parts, &nested);
+    if (!status.ok()) return status.WithMessage(status.message(), " record=", i);
   }
-  return RowCheck(schema, codec).Check(records.rows, parts);
+  return check.CheckNested(&nested);
 }
 
 }  // namespace sluice::kv

@@ -31,8 +31,19 @@ class RowCheck {
   /// For rows of `codec`, whose columns are those of `schema`.
   RowCheck(const types::Schema& schema, const types::RowCodec& codec);
 
-  /// `parts` are `rows` taken apart, end to end. Errors: kCorruptRecord, naming record and column.
+  /// `parts` are `rows` taken apart, end to end. Errors: kCorruptRecord, naming record and column;
+  /// kRecordTooLarge for nested values that would not decode together.
   Status Check(std::span<const std::string_view> rows, std::span<const Part> parts) const;
+
+  /// Nested values of the rows of one batch that await their check. Views.
+  struct Nested {
+    Parts parts;
+    size_t binary_bytes = 0;  // Of those that were checked.
+  };
+  /// Check one row of a batch, but its nested values only when there are many of them. At the
+  /// batch's end comes CheckNested.
+  Status CheckNext(std::string_view row, std::span<const Part> parts, Nested* nested) const;
+  Status CheckNested(Nested* nested) const;
 
  private:
   struct TextColumn {
@@ -45,7 +56,6 @@ class RowCheck {
     types::PartValue value;
   };
   Status CheckRow(std::string_view row, std::span<const Part> parts) const;
-  Status CheckNested(std::span<const Part> parts) const;
 
   size_t width_;         // Columns.
   size_t header_bytes_;  // Of a row: what stands before the first value.
@@ -56,8 +66,9 @@ class RowCheck {
   types::RowCodec nested_codec_;  // Rows of the nested columns alone.
 };
 
-/// Check the rows that a client appends to a log in a row format. Errors: kCorruptRecord;
-/// kInvalidTable, naming the column, for a NULL where none may be.
+/// Check the rows that a client appends to a log in a row format, in little memory beside the
+/// batch. Errors: kCorruptRecord; kInvalidTable, naming the column, for a NULL where none may be;
+/// kRecordTooLarge for BINARY that would not decode together.
 Status CheckLogRows(const wire::LogBatchView& batch, types::LogFormat format,
                     const types::Schema& schema);
 

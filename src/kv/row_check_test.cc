@@ -70,6 +70,24 @@ TEST_P(RowCheckTest, TextInsideNestedValuesToo) {
   EXPECT_CODE(ErrorCode::kCorruptRecord, Check(With(Row(), "tagtag", "tag\xfftg")));
 }
 
+TEST_P(RowCheckTest, NestedValuesOfEveryRowAreLookedAt) {
+  std::vector<std::string> rows(3000, Row());
+  const auto check_log = [&] {
+    const std::vector<std::string_view> views(rows.begin(), rows.end());
+    ASSIGN_OR_RAISE(const std::string bytes, wire::BuildRowBatch({}, views, {}));
+    ASSIGN_OR_RAISE(const auto batch, wire::LogBatchView::Parse(bytes));
+    const bool compacted = GetParam() == types::RowFormat::kCompacted;
+    return CheckLogRows(
+        batch, compacted ? types::LogFormat::kCompacted : types::LogFormat::kIndexed, schema_);
+  };
+  EXPECT_OK(check_log());
+  for (const size_t at : {0, 1023, 1024, 2999}) {
+    rows[at] = With(Row(), "tagtag", "tag\xfftg");
+    EXPECT_CODE(ErrorCode::kCorruptRecord, check_log());
+    rows[at] = Row();
+  }
+}
+
 // Beside a key's row the same row in a batch for a log.
 class RowRangeTest : public RowCheckTest {
  protected:
@@ -157,6 +175,14 @@ TEST_P(RowRangeTest, TimestampsAreOnesThatArrowHolds) {
 TEST_P(RowRangeTest, BinariesAreNotTooLong) {
   Use(DataType::Binary(4));
   ExpectRange({Bytes("four")}, {Bytes("nine byte")});
+}
+
+// A NULL takes a bit here and all bytes where it is read.
+TEST_P(RowRangeTest, BinariesOfALogBatchFitInMemory) {
+  Use(DataType::Binary(200 << 20));
+  EXPECT_OK(CheckInLog(codec_->Join(Parts(1))));
+  Use(DataType::Binary(300 << 20));
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, CheckInLog(codec_->Join(Parts(1))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, RowRangeTest,

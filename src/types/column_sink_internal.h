@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "types/column_view_internal.h"
+#include "types/row.h"
 
 namespace sluice::types {
 
@@ -12,7 +13,7 @@ namespace sluice::types {
 /// ColumnView.
 class ColumnSink {
  public:
-  static constexpr size_t kBinaryBytesMax = 256 << 20;
+  static constexpr size_t kBinaryBytesMax = RowCodec::kBinaryBytesMax;
 
   explicit ColumnSink(DataTypePtr type);
   void Reserve(int64_t rows);

@@ -28,6 +28,9 @@ using TakeBytes = std::function<void(std::string_view)>;
 /// of the Java side. Immutable, so any thread may use it.
 class RowCodec {
  public:
+  /// The values of one BINARY(n) that decode together, NULLs among them, take no more.
+  static constexpr size_t kBinaryBytesMax = 256 << 20;
+
   RowCodec(RowFormat format, std::vector<DataTypePtr> columns);
 
   /// Encode rows [from, from + count) of `batch`, whose columns match the codec's in order and
@@ -39,7 +42,8 @@ class RowCodec {
                     const TakeBytes& take) const;
 
   /// Decode rows into one batch with one Arrow column per codec column.
-  /// Errors: kCorruptRecord when a row ends early, names the column.
+  /// Errors: kCorruptRecord when a row ends early, names the column; kRecordTooLarge beyond
+  /// kBinaryBytesMax.
   Result<std::shared_ptr<arrow::RecordBatch>> Decode(std::span<const std::string_view> rows) const;
 
   /// Take a row apart: the encoded bytes of each column, nullopt = NULL. Views into `row`.
