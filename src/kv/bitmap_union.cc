@@ -1,5 +1,6 @@
 #include "kv/bitmap_union.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -29,7 +30,7 @@ class ContainerBits {
         for (uint32_t i = LoadLe<uint16_t>(at); i > 0; --i) {
           const uint32_t first = LoadLe<uint16_t>(at + 4 * i - 2);
           const uint32_t last = first + LoadLe<uint16_t>(at + 4 * i);
-          for (uint32_t value = first; value <= last; ++value) Set(value);
+          SetRange(first, last);
         }
         break;
     }
@@ -63,6 +64,18 @@ class ContainerBits {
  private:
   void Set(uint32_t value) { words_[value / 64] |= uint64_t{1} << (value & 63); }
 
+  void SetRange(uint32_t first, uint32_t last) {
+    const uint64_t from_first = ~uint64_t{0} << (first & 63);
+    const uint64_t to_last = ~uint64_t{0} >> (63 - (last & 63));
+    if (first / 64 == last / 64) {
+      words_[first / 64] |= from_first & to_last;
+      return;
+    }
+    words_[first / 64] |= from_first;
+    std::fill(words_.begin() + first / 64 + 1, words_.begin() + last / 64, ~uint64_t{0});
+    words_[last / 64] |= to_last;
+  }
+
   template <typename Take>
   void Each(const Take& take) const {
     for (size_t i = 0; i < kWords; ++i) {
@@ -73,27 +86,36 @@ class ContainerBits {
 
   void WriteRuns(uint32_t runs, std::string* out) const {
     AppendLe(out, static_cast<uint16_t>(runs));
-    uint32_t first = 0;
-    uint32_t next = UINT32_MAX;  // Past the run that is open; none is yet.
-    const auto close = [&] {
-      if (next == UINT32_MAX) return;
+    for (uint32_t end = 0; runs > 0; --runs) {
+      const uint32_t first = Next(end, /*set=*/true);
+      end = Next(first, /*set=*/false);
       AppendLe(out, static_cast<uint16_t>(first));
-      AppendLe(out, static_cast<uint16_t>(next - first - 1));
-    };
-    Each([&](uint32_t value) {
-      if (value != next) {
-        close();
-        first = value;
-      }
-      next = value + 1;
-    });
-    close();
+      AppendLe(out, static_cast<uint16_t>(end - first - 1));
+    }
+  }
+
+  // The first value from `from` on that is or is not there, else one past the last.
+  uint32_t Next(uint32_t from, bool set) const {
+    uint64_t mask = ~uint64_t{0} << (from & 63);
+    for (size_t i = from / 64; i < kWords; ++i, mask = ~uint64_t{0}) {
+      const uint64_t word = (set ? words_[i] : ~words_[i]) & mask;
+      if (word != 0)
+        return static_cast<uint32_t>(64 * i + static_cast<size_t>(std::countr_zero(word)));
+    }
+    return 64 * kWords;
   }
 
   std::array<uint64_t, kWords> words_{};
 };
 
-// Containers of one bitmap alone stay as they are. `room` keeps the bytes of new ones.
+// All values in one run: nothing can be added, and it is as short as can be.
+bool IsFull(const BitmapContainer& container) {
+  return container.kind == Kind::kRuns && container.cardinality == 64 * kWords &&
+         LoadLe<uint16_t>(container.bytes.data()) == 1;
+}
+
+// Containers of one bitmap alone, and full ones, stay as they are. `room` keeps the bytes of new
+// ones.
 BitmapContainers Union(const BitmapContainers& a, const BitmapContainers& b,
                        std::deque<std::string>* room) {
   BitmapContainers both;
@@ -105,6 +127,9 @@ BitmapContainers Union(const BitmapContainers& a, const BitmapContainers& b,
       both.push_back(*left++);
     } else if (left == a.end() || right->key < left->key) {
       both.push_back(*right++);
+    } else if (IsFull(*left) || IsFull(*right)) {
+      both.push_back(IsFull(*left) ? *left : *right);
+      ++left, ++right;
     } else {
       ContainerBits bits;
       bits.Add(*left++);

@@ -130,6 +130,46 @@ TEST(BitmapUnionTest, AllKindsOfContainersMeet) {
   }
 }
 
+// Runs from and to either side of a word's end, and whole words between.
+TEST(BitmapUnionTest, RunsOfEveryLengthAreUnited) {
+  constexpr uint32_t kEnds[] = {0, 1, 62, 63, 64, 65, 127, 128};
+  const Values others{3, 64, 65535};
+  std::deque<std::string> bytes;
+  const auto right = Containers(others, Kind::kArray, &bytes);
+  for (const uint32_t base : {0, 65535 - 128}) {
+    for (const uint32_t first : kEnds) {
+      for (const uint32_t last : kEnds) {
+        if (last < first) continue;
+        std::string run;
+        AppendLe(&run, uint16_t{1}), AppendLe(&run, static_cast<uint16_t>(base + first));
+        AppendLe(&run, static_cast<uint16_t>(last - first));
+        const BitmapContainers left{{0, Kind::kRuns, last - first + 1, run}};
+        Values expected = Every(base + first, 1, last - first + 1);
+        expected.insert(others.begin(), others.end());
+        ASSERT_OK_AND_ASSIGN(const std::string united,
+                             UnionBitmaps32(WriteBitmap32(left), WriteBitmap32(right)));
+        ASSERT_OK_AND_ASSIGN(const auto read, ReadBitmap32(united));
+        EXPECT_EQ(ValuesOf(read), expected) << base << " + " << first << " to " << last;
+      }
+    }
+  }
+}
+
+// A container of a few bytes that stand for all its values.
+TEST(BitmapUnionTest, FullContainersStayAsTheyAre) {
+  for (const uint16_t first : {0, 1}) {
+    std::string run;
+    AppendLe(&run, uint16_t{1}), AppendLe(&run, first);
+    AppendLe(&run, static_cast<uint16_t>(65535 - first));
+    BitmapContainers containers;
+    for (uint64_t key = 0; key < 1000; ++key)
+      containers.push_back({key, Kind::kRuns, 65536u - first, run});
+    const std::string bitmap = WriteBitmap32(containers);
+    ASSERT_OK_AND_ASSIGN(const std::string united, UnionBitmaps32(bitmap, bitmap));
+    EXPECT_TRUE(united == bitmap);
+  }
+}
+
 // Branches of every size, with and without bytes that all keys below share.
 TEST(BitmapUnionTest, TreesOfEveryShapeComeBack) {
   for (const size_t children : {1, 2, 4, 5, 16, 17, 48, 49, 256}) {
