@@ -38,9 +38,19 @@ Result<Aggregator> Aggregator::Make(const types::Column& column, types::RowForma
 Result<Part> Aggregator::Fold(const Part& old_value, const Part& new_value,
                               std::string* room) const {
   if (function_ == AggFunction::kLastValue) return new_value;
-  if (!old_value.has_value()) return new_value;
+  if (!old_value.has_value()) {
+    RETURN_NOT_OK(CheckFirst(new_value));
+    return new_value;
+  }
   if (!new_value.has_value()) return old_value;
   return FoldValues(*old_value, *new_value, room);
+}
+
+Status Aggregator::CheckFirst(const Part& value) const {
+  const bool wide = function_ == AggFunction::kRbm64;
+  if (!value.has_value() || (!wide && function_ != AggFunction::kRbm32)) return Status::OK();
+  ASSIGN_OR_RAISE(const std::string_view bytes, value_.Bytes(*value));
+  return wide ? CheckBitmap64(bytes) : CheckBitmap32(bytes);
 }
 
 Result<Part> Aggregator::FoldValues(std::string_view old_value, std::string_view new_value,

@@ -21,6 +21,9 @@ class Aggregator {
   /// The value of `old_value` with `new_value` folded in: a view of one of them, or of `room`.
   /// Errors: kInvalidTable for a bitmap that is none.
   Result<Part> Fold(const Part& old_value, const Part& new_value, std::string* room) const;
+  /// Check a value that is stored with nothing to fold it into: later ones are to be folded into
+  /// it. Errors: as Fold.
+  Status CheckFirst(const Part& value) const;
 
  private:
   Aggregator(types::AggFunction function, types::PartValue value, std::string delimiter)

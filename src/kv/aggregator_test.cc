@@ -156,8 +156,14 @@ TEST(AggregatorTest, BytesThatAreNoBitmapAreRefused) {
     const Aggregator aggregator = Make(function, type, RowFormat::kIndexed);
     const std::string bytes = "\x01none";
     EXPECT_CODE(ErrorCode::kInvalidTable, aggregator.Fold(Part(bytes), Part(bytes), &room));
-    EXPECT_EQ(Fold(aggregator, std::nullopt, bytes), bytes);  // Nothing is to be folded.
+    // The first one too: nothing could be folded into it.
+    EXPECT_CODE(ErrorCode::kInvalidTable, aggregator.Fold(std::nullopt, Part(bytes), &room));
+    EXPECT_CODE(ErrorCode::kInvalidTable, aggregator.CheckFirst(Part(bytes)));
+    EXPECT_OK(aggregator.CheckFirst(std::nullopt));
+    EXPECT_EQ(Fold(aggregator, std::nullopt, std::nullopt), std::nullopt);
   }
+  const std::string empty(1, '\0');  // Of 64 bits.
+  EXPECT_EQ(Fold(Make("rbm64", type, RowFormat::kIndexed), std::nullopt, empty), empty);
 }
 
 TEST(AggregatorTest, NullIsSkippedByAllButLastValue) {

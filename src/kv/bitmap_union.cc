@@ -158,4 +158,8 @@ Result<std::string> UnionBitmaps64(std::string_view a, std::string_view b) {
   return UnionOf<ReadBitmap64, WriteBitmap64>(a, b);
 }
 
+Status CheckBitmap32(std::string_view bytes) { return ReadBitmap32(bytes).status(); }
+
+Status CheckBitmap64(std::string_view bytes) { return ReadBitmap64(bytes).status(); }
+
 }  // namespace sluice::kv

@@ -15,4 +15,8 @@ namespace sluice::kv {
 Result<std::string> UnionBitmaps32(std::string_view a, std::string_view b);
 Result<std::string> UnionBitmaps64(std::string_view a, std::string_view b);
 
+/// Are these bytes a bitmap, which a union could take? Errors as above.
+Status CheckBitmap32(std::string_view bytes);
+Status CheckBitmap64(std::string_view bytes);
+
 }  // namespace sluice::kv

@@ -203,6 +203,34 @@ TEST_F(KvTabletTest, AggregationFoldsEachColumn) {
   EXPECT_THAT(changes, ElementsAre(Before(d), After(e), Minus({2, {}, 4, {}})));
 }
 
+TEST_F(KvTabletTest, BitmapsAreCheckedWhenTheyArrive) {
+  types::TableInfo table = AggregatedTable("ALLOW");
+  types::Column& bitmap = table.descriptor.schema.columns[1];
+  bitmap.type = types::DataType::Of(types::TypeKind::kBytes);
+  bitmap.agg_function = "rbm64";
+  bitmap.agg_parameters.clear();
+  const RowVersions versions(types::RowFormat::kCompacted, table, nullptr);
+  ASSERT_OK_AND_ASSIGN(const MergeRules rules, MergeRules::Of(table.descriptor));
+  ASSERT_OK_AND_ASSIGN(const RowMerger merger,
+                       RowMerger::Make(rules, table.descriptor, versions.latest()));
+  MergeScratch scratch;
+  const auto put = [&](std::string_view part, PutMode mode, std::vector<int> targets) {
+    const Parts parts{std::string_view("\1", 1), part, std::nullopt, std::nullopt};
+    const std::string bytes = versions.latest().codec.Join(parts);
+    const std::string_view row = bytes;
+    const PutShape shape = *merger.ShapeOf(versions.latest(), targets, mode, true);
+    return merger.Put(shape, std::nullopt, parts, &row, &scratch).status();
+  };
+  const std::string_view empty("\1\0", 2), none("\2\1x", 3);  // Each behind its size.
+  for (const PutMode mode : {PutMode::kMerge, PutMode::kOverwrite}) {
+    for (const auto& targets : {std::vector<int>{}, std::vector<int>{0, 1}}) {
+      EXPECT_OK(put(empty, mode, targets));
+      EXPECT_CODE(ErrorCode::kInvalidTable, put(none, mode, targets));
+    }
+    EXPECT_OK(put(none, mode, {0, 2}));  // Which is not looked at.
+  }
+}
+
 TEST_F(KvTabletTest, AggregationDeletesAsThePutDoes) {
   TestBucket bucket(stores_, "kv-0", AggregatedTable("ALLOW"), &pool_);
   ASSERT_OK(bucket.Reopen());

@@ -134,6 +134,7 @@ Result<MergeOutcome> RowMerger::Put(const PutShape& shape, std::optional<std::st
   }
   if (shape.engine == MergeEngine::kAggregation && old_row.has_value())
     return Aggregate(shape, *old_row, parts, scratch);
+  RETURN_NOT_OK(CheckFirst(shape, parts));
   if (!shape.partial()) return row != nullptr ? MergeOutcome{true, *row} : Joined(parts, scratch);
   Parts& merged = scratch->parts;
   merged.assign(parts.size(), std::nullopt);
@@ -161,6 +162,15 @@ Result<MergeOutcome> RowMerger::Aggregate(const PutShape& shape, std::string_vie
                  "a decimal of a NOT NULL column has become too large for it");
   }
   return Joined(merged, scratch);
+}
+
+// What is stored without a fold, by puts that overwrite too, is what later puts fold into.
+Status RowMerger::CheckFirst(const PutShape& shape, std::span<const Part> parts) const {
+  for (size_t i = 0; i < aggregators_.size(); ++i) {
+    if (key_column_[i] || (shape.partial() && !shape.target[i])) continue;
+    RETURN_NOT_OK(aggregators_[i].CheckFirst(parts[i]));
+  }
+  return Status::OK();
 }
 
 // The bytes of an INT or BIGINT part, which the next merge uses anew.

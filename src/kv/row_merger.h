@@ -85,6 +85,7 @@ class RowMerger {
  private:
   RowMerger(const MergeRules& rules, const RowVersion& latest) : rules_(rules), latest_(latest) {}
   Status CheckTargets(const PutShape& shape) const;
+  Status CheckFirst(const PutShape& shape, std::span<const Part> parts) const;
   Status SetId(MergeScratch* scratch) const;
   Status CheckNulls(std::span<const Part> parts) const;
   Result<MergeOutcome> Aggregate(const PutShape& shape, std::string_view old_row,
