@@ -34,7 +34,7 @@ Result<std::string> IcebergPart(const DataTypePtr& type, std::string_view key) {
       const int64_t ms = FloorDiv(micros, 1000);
       AppendVarint(&part, static_cast<uint64_t>(ms));
       if (LayoutOf(*type).shape == Shape::kTimePair)
-        AppendVarint(&part, static_cast<uint64_t>((micros - ms * 1000) * 1000));
+        AppendVarint(&part, static_cast<uint64_t>(FloorMod(micros, 1000) * 1000));
       return part;
     }
     case TypeKind::kFloat:

@@ -242,6 +242,18 @@ TEST(KeyDecoderTest, GivesBackWhatWasEncoded) {
   }
 }
 
+TEST(KeyDecoderTest, TimesAtTheEndsAreReadOrRefused) {
+  const auto decode = [](int64_t micros) {
+    std::string key(8, '\0');
+    StoreLe(key.data(), micros);
+    const std::string_view keys[] = {key};
+    return DecodeKeys(KeyFormat::kIceberg, {DataType::Timestamp(6)}, keys);
+  };
+  EXPECT_OK(decode(INT64_MAX));
+  EXPECT_OK(decode(INT64_MIN + 1000));
+  EXPECT_CODE(ErrorCode::kCorruptRecord, decode(INT64_MIN));  // Its whole milliseconds are beyond.
+}
+
 TableDescriptor Descriptor(std::map<std::string, std::string> properties,
                            std::vector<std::string> bucket_keys) {
   TableDescriptor table;
