@@ -278,7 +278,7 @@ Status ServerProcess::Parts::StartCoordinator() {
       .catalog = catalog.get(),
       .membership = &membership,
       .files = &files,
-      .pool = read_pool.get(),
+      .pool = remote_pool.get(),  // It reads snapshots in the remote folder.
       .settings = settings,
       .lake_properties =
           lake == nullptr ? std::map<std::string, std::string>{} : LakePropertiesOf(config),

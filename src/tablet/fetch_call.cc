@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include "tablet/calls.h"
 #include "tablet/slice_projection.h"
@@ -15,6 +16,8 @@ constexpr int32_t kMaxWaitMs =
 // How much more of the log is looked at when only some of its columns are sent.
 constexpr uint64_t kProjectionFactor = 16;
 constexpr uint64_t kProjectionBytesMax = 64 << 20;
+// Of remote storage, which go through memory, in one answer.
+constexpr int64_t kRemoteBytesMax = 64 << 20;
 
 struct Wanted {
   types::BucketId id;
@@ -29,7 +32,12 @@ struct Fetch {
   std::vector<types::BucketId> ids;
   std::vector<std::vector<int32_t>> positions;  // By bucket; empty = all columns.
   bool reads_remote = false;                    // The client reads remote segments by itself.
+  // What one look may still read of remote storage; its buckets are on several shards.
+  mutable std::atomic<int64_t> remote_bytes_left = 0;
 
+  int64_t remote_bytes_max() const {
+    return std::clamp<int64_t>(message.max_bytes(), 1, kRemoteBytesMax);
+  }
   bool follower() const { return message.follower_server_id() >= 0; }
   // 0 = answer at once.
   uint64_t min_bytes() const {
@@ -85,20 +93,46 @@ FetchPart FetchOne(BucketShard& shard, const Fetch& fetch, size_t slot,
   return (*replica)->Fetch(wanted.offset, wanted.read_bytes_max, fetch.follower(), wait, miss);
 }
 
+// The bytes of remote segments, as long as the answer has room for them.
+io::Task<void> ReadRemote(FetchPtr fetch, size_t slot, std::shared_ptr<RemoteLog> remote,
+                          FetchPart* part) {
+  const Wanted& wanted = fetch->buckets[slot];
+  const int64_t reserved =
+      std::min(static_cast<int64_t>(wanted.bytes_max), fetch->remote_bytes_max());
+  const int64_t left = fetch->remote_bytes_left.fetch_sub(reserved);
+  int64_t used = 0;
+  part->put_off = left <= 0;
+  if (!part->put_off) {
+    const auto bytes_max = static_cast<uint64_t>(std::min(reserved, left));
+    const bool cuts = !fetch->positions[slot].empty();
+    RemoteLog::Cut cut;
+    if (cuts) {
+      cut = [fetch, slot, table = part->table,
+             bytes_max](const log::Log::Slice& slice) -> Result<io::Payload> {
+        ASSIGN_OR_RAISE(auto projected, ProjectSlice(slice, *table, fetch->positions[slot],
+                                                     bytes_max, /*may_wait=*/true));
+        return std::move(*projected);
+      };
+    }
+    auto records =
+        co_await RemoteLog::Read(std::move(remote), part->remote_offset,
+                                 cuts ? wanted.read_bytes_max : bytes_max, std::move(cut));
+    part->error = records.status();
+    if (records.ok()) part->remote_records = std::move(records->bytes);
+    if (records.ok()) used = static_cast<int64_t>(part->remote_records->size());
+  }
+  fetch->remote_bytes_left.fetch_add(reserved - used);
+}
+
 // Which segments the client is to read, or else their bytes.
 io::Task<void> FetchRemote(FetchPtr fetch, size_t slot, FetchPart part, LookGather gather) {
   const std::shared_ptr<RemoteLog> remote = std::exchange(part.remote, nullptr);
-  const int64_t offset = part.remote_offset;
   if (fetch->reads_remote) {
-    auto info = co_await RemoteLog::FetchInfo(remote, offset);
+    auto info = co_await RemoteLog::FetchInfo(remote, part.remote_offset);
     part.error = info.status();
     if (info.ok()) part.remote_info = *std::move(info);
   }
-  if (part.error.ok() && part.remote_info.empty()) {
-    auto slice = co_await RemoteLog::Read(remote, offset, fetch->buckets[slot].read_bytes_max);
-    part.error = slice.status();
-    if (slice.ok()) part.slice = *std::move(slice);
-  }
+  if (part.error.ok() && part.remote_info.empty()) co_await ReadRemote(fetch, slot, remote, &part);
   gather.Set(slot, std::move(part));
 }
 
@@ -134,6 +168,7 @@ void StartFetch(const TabletCorePtr& core, BucketShard& shard, const FetchPtr& f
 io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
                      std::shared_ptr<FetchWait> wait) {
   const LookGather gather(loop, fetch->ids.size());
+  fetch->remote_bytes_left = fetch->remote_bytes_max();
   const auto cut = core->Cut(fetch->ids);
   for (size_t i = 0; i < cut.size(); ++i) {
     if (cut[i].empty()) continue;
@@ -157,8 +192,9 @@ bool IsDue(const Fetch& fetch, const Parts& parts) {
         code != ErrorCode::kUnknownTableOrBucket) {
       return true;
     }
-    if (!part.remote_info.empty()) return true;
+    if (!part.remote_info.empty() || part.put_off) return true;
     bytes += part.slice.size_bytes;
+    if (part.remote_records != nullptr) bytes += part.remote_records->size();
   }
   return bytes >= fetch.min_bytes();
 }
@@ -188,6 +224,11 @@ Result<io::Payload> Whole(const log::Log::Slice& slice) {
 
 io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
                                       size_t slot, std::shared_ptr<const FetchPart> part) {
+  if (part->remote_records != nullptr) {
+    io::Payload records;
+    records.Add(part->remote_records);
+    co_return records;
+  }
   const std::vector<int32_t>& positions = fetch->positions[slot];
   if (positions.empty() || part->slice.size_bytes == 0) co_return Whole(part->slice);
   const uint64_t bytes_max = fetch->buckets[slot].bytes_max;

@@ -36,6 +36,44 @@ Result<log::RemoteManifest> ReadManifest(io::FileSystem& files, const std::strin
   return manifest;
 }
 
+using RemoteReader = std::shared_ptr<const log::RemoteSegmentReader>;
+
+// Closing a file may wait for the storage too: wherever the last user lets go of it, the pool
+// closes it.
+RemoteReader ClosedByPool(RemoteReader reader, io::Pool* pool) {
+  const auto* opened = reader.get();
+  auto close = [reader = std::move(reader),
+                pool](const log::RemoteSegmentReader* /*opened*/) mutable {
+    // A pool that is full or has ended leaves it to this thread.
+    (void)pool->TryPost([last = std::move(reader)] {});
+  };
+  return RemoteReader(opened, std::move(close));
+}
+
+// Runs on the pool.
+Result<std::string> BytesOf(const log::Log::Slice& slice, const RemoteLog::Cut& cut) {
+  io::Payload payload;
+  if (cut != nullptr) {
+    ASSIGN_OR_RAISE(payload, cut(slice));
+  } else {
+    for (const auto& range : slice.ranges) payload.Add(range);
+  }
+  return payload.Flatten();
+}
+
+Result<RemoteLog::Records> ReadRecords(const log::RemoteSegmentReader& reader, int64_t offset,
+                                       uint64_t max_bytes, const RemoteLog::Cut& cut) {
+  ASSIGN_OR_RAISE(const log::Log::Slice slice, reader.Read(offset, max_bytes));
+  auto bytes = BytesOf(slice, cut);
+  if (bytes.status().IsIOError()) {
+    return Error(ErrorCode::kLogStorage, "remote segment cannot be read offset=", offset,
+                 " cause=", bytes.status().message());
+  }
+  RETURN_NOT_OK(bytes.status());
+  return RemoteLog::Records{std::make_shared<const std::string>(*std::move(bytes)),
+                            slice.next_offset};
+}
+
 }  // namespace
 
 void RemoteLog::Refresh() {
@@ -110,8 +148,8 @@ io::Task<Result<RemoteLog::Reader>> RemoteLog::Open(std::shared_ptr<RemoteLog> s
   };
   CO_ASSIGN_OR_RETURN(Reader reader,
                       co_await server.remote_pool->Run(*self->options_.loop, std::move(open)));
-  self->open_ = reader;
-  co_return reader;
+  self->open_ = ClosedByPool(std::move(reader), server.remote_pool);
+  co_return self->open_;
 }
 
 io::Task<Result<std::string>> RemoteLog::FetchInfo(std::shared_ptr<RemoteLog> self,
@@ -138,12 +176,14 @@ io::Task<Result<std::string>> RemoteLog::FetchInfo(std::shared_ptr<RemoteLog> se
   co_return info.SerializeAsString();
 }
 
-io::Task<Result<log::Log::Slice>> RemoteLog::Read(std::shared_ptr<RemoteLog> self, int64_t offset,
-                                                  uint64_t max_bytes) {
+io::Task<Result<RemoteLog::Records>> RemoteLog::Read(std::shared_ptr<RemoteLog> self,
+                                                     int64_t offset, uint64_t max_bytes, Cut cut) {
   CO_RETURN_NOT_OK(co_await Load(self));
   CO_ASSIGN_OR_RETURN(const log::RemoteSegment segment, self->SegmentAt(offset));
   CO_ASSIGN_OR_RETURN(const Reader reader, co_await Open(self, segment));
-  auto read = [reader, offset, max_bytes] { return reader->Read(offset, max_bytes); };
+  auto read = [reader, offset, max_bytes, cut = std::move(cut)] {
+    return ReadRecords(*reader, offset, max_bytes, cut);
+  };
   const TabletOptions& server = *self->options_.server;
   co_return co_await server.remote_pool->Run(*self->options_.loop, std::move(read));
 }

@@ -1,11 +1,13 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "io/payload.h"
 #include "io/task.h"
 #include "log/remote_manifest.h"
 #include "log/remote_segment.h"
@@ -52,9 +54,17 @@ class RemoteLog {
   /// The answer to a client that reads segments by itself: a serialized PbRemoteLogFetchInfo of all
   /// segments from the one that contains `offset`. Empty when that one is too large to be named.
   static io::Task<Result<std::string>> FetchInfo(std::shared_ptr<RemoteLog> self, int64_t offset);
-  /// Whole batches from the one that contains `offset`, of one segment, at least one.
-  static io::Task<Result<log::Log::Slice>> Read(std::shared_ptr<RemoteLog> self, int64_t offset,
-                                                uint64_t max_bytes);
+  /// Records in memory: whoever sends them has nothing more to do with the storage.
+  struct Records {
+    std::shared_ptr<const std::string> bytes;
+    int64_t next_offset = 0;  ///< Where the next read goes on, unless `cut` left some out.
+  };
+  /// What is wanted of the batches that were found. Runs on the remote pool and may wait there.
+  using Cut = std::function<Result<io::Payload>(const log::Log::Slice& slice)>;
+  /// Whole batches from the one that contains `offset`, of one segment, up to `max_bytes` but at
+  /// least one; what `cut` makes of them when it is there. Errors: also those of `cut`.
+  static io::Task<Result<Records>> Read(std::shared_ptr<RemoteLog> self, int64_t offset,
+                                        uint64_t max_bytes, Cut cut);
   /// Base offset of the first batch below `local_start` that was committed at or after
   /// `timestamp_ms`; none when there is none.
   static io::Task<Result<std::optional<int64_t>>> OffsetOfTimestamp(std::shared_ptr<RemoteLog> self,

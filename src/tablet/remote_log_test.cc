@@ -1,9 +1,12 @@
+#include <pthread.h>
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "log/remote_manifest.h"
+#include "tablet/cold_files_testing.h"
 #include "tablet/testing_internal.h"
 
 namespace sluice::tablet {
@@ -16,6 +19,70 @@ using internal::TestRow;
 
 const types::BucketId kBucket{.table_id = kLogTable, .partition_id = {}, .bucket = 0};
 
+// The machine's files, of which reads of those in one folder can be made to hang, as those of a
+// network mount do. Other threads than those of the remote pool must not read there at all.
+class HangingFiles : public internal::ColdFiles {
+ public:
+  explicit HangingFiles(std::string folder)
+      : ColdFiles([] { return true; }), folder_(std::move(folder)) {}
+  void Hang(bool hang) {
+    hangs_ = hang;
+    hangs_.notify_all();
+  }
+  int hanging() const { return hanging_; }
+  int reads() const { return reads_; }
+  int misplaced() const { return misplaced_; }  // Reads of other threads.
+
+  Result<std::unique_ptr<io::File>> Open(const std::string& path, Mode mode) override {
+    ASSIGN_OR_RAISE(auto file, io::LocalFileSystem().Open(path, mode));
+    if (!path.starts_with(folder_)) return file;
+    return std::make_unique<HangingFile>(*this, std::move(file));
+  }
+
+ private:
+  class HangingFile : public io::File {
+   public:
+    HangingFile(HangingFiles& files, std::unique_ptr<io::File> real)
+        : files_(files), real_(std::move(real)) {}
+    using io::File::Append;
+    Status Append(std::span<const std::string_view> parts) override { return real_->Append(parts); }
+    Status WriteAt(uint64_t position_bytes, std::string_view bytes) override {
+      return real_->WriteAt(position_bytes, bytes);
+    }
+    Result<size_t> ReadAt(uint64_t position_bytes, size_t size, char* out) const override {
+      files_.Wait();
+      return real_->ReadAt(position_bytes, size, out);
+    }
+    Result<bool> TryReadAt(uint64_t position_bytes, size_t size, char* out) const override {
+      files_.Wait();
+      return real_->TryReadAt(position_bytes, size, out);
+    }
+    Status Truncate(uint64_t size_bytes) override { return real_->Truncate(size_bytes); }
+    Status Sync() override { return real_->Sync(); }
+    uint64_t size_bytes() const override { return real_->size_bytes(); }
+    const std::string& path() const override { return real_->path(); }
+    int descriptor() const override { return real_->descriptor(); }
+
+   private:
+    HangingFiles& files_;
+    const std::unique_ptr<io::File> real_;
+  };
+
+  void Wait() {
+    char name[16] = {};
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    if (!std::string_view(name).starts_with("remote")) ++misplaced_;
+    ++reads_;
+    ++hanging_;
+    hangs_.wait(true);
+    --hanging_;
+  }
+
+  const std::string folder_;
+  std::atomic<bool> hangs_ = false;
+  std::atomic<int> hanging_ = 0, reads_ = 0, misplaced_ = 0;
+};
+
 class RemoteLogTest : public internal::TabletTest {
  protected:
   void SetUp() override {
@@ -26,6 +93,7 @@ class RemoteLogTest : public internal::TabletTest {
     options.call_coordinator = [this](io::Loop&, io::Call call) { return Commit(this, call); };
     fs::create_directories(root());
     tables.SetRemoteRoot(root());
+    files = &hanging_files;
     TabletTest::SetUp();
     LeadAll();
   }
@@ -87,6 +155,15 @@ class RemoteLogTest : public internal::TabletTest {
     return count;
   }
 
+  Result<wire::LimitScanResponse> LastRows(int32_t limit) {
+    wire::LimitScanRequest request;
+    request.set_table_id(kLogTable);
+    request.set_bucket_id(0);
+    request.set_limit(limit);
+    return Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request);
+  }
+
+  HangingFiles hanging_files{root()};
   std::atomic<bool> refuse = false;  // Commits.
   std::atomic<bool> fail = false;    // After they are recorded.
   int filled = 0;                    // Rows of bucket 0.
@@ -233,6 +310,52 @@ TEST_F(RemoteLogTest, StorageThatIsAwayHoldsUpNothingElse) {
   ExpectAllRows();
 }
 
+// Answers of remote records do not touch the storage any more once the remote pool has read them.
+TEST_F(RemoteLogTest, StorageThatHangsHoldsUpItsReadersAlone) {
+  FillLog();
+  ASSERT_TRUE(MovedUntil(10));
+  const auto whole = [&] { return Fetch({{0, 0}}).ValueOrDie()[0].records(); };
+  const auto projected = [&] {
+    return Fetch({{0, 0}}, {.positions = {1}}).ValueOrDie()[0].records();
+  };
+  const auto scanned = [&] { return LastRows(18).ValueOrDie().records(); };
+  for (const std::function<std::string()>& read :
+       std::vector<std::function<std::string()>>{whole, projected, scanned}) {
+    const std::string before = read();
+    EXPECT_FALSE(before.empty());
+    hanging_files.Hang(true);
+    std::string after;
+    std::thread reader([&] { after = read(); });
+    EXPECT_TRUE(Soon([&] { return hanging_files.hanging() > 0; }));
+    EXPECT_OK(Produce(1, LogBatch({{1, "one", 1}})));
+    EXPECT_EQ(ReadAll(kLogTable, 0, filled - 1).size(), 1u);
+    hanging_files.Hang(false);
+    reader.join();
+    EXPECT_EQ(after, before);
+  }
+  EXPECT_EQ(hanging_files.misplaced(), 0);
+}
+
+// Remote records go through memory: no more of them than the answer takes.
+TEST_F(RemoteLogTest, AnAnswerReadsNoMoreOfRemoteStorageThanItHolds) {
+  FillLog();
+  ASSERT_TRUE(MovedUntil(10));
+  const auto reads_of = [&](size_t buckets) {
+    const int before = hanging_files.reads();
+    const std::vector<std::pair<int, int64_t>> wanted(buckets, {0, 0});
+    const auto fetched = Fetch(wanted, {.max_bytes = 1}).ValueOrDie();
+    size_t answered = 0;
+    for (const auto& bucket : fetched) {
+      EXPECT_FALSE(bucket.has_error_code()) << bucket.error_message();
+      answered += !bucket.records().empty();
+    }
+    EXPECT_EQ(answered, 1u);
+    return hanging_files.reads() - before;
+  };
+  reads_of(1);  // Opens the segment.
+  EXPECT_LT(reads_of(20), reads_of(1) + 15);  // It may be opened again.
+}
+
 TEST_F(RemoteLogTest, OffsetsByTimestampAreFoundInBothParts) {
   std::vector<int64_t> times;
   for (int i = 0; i < 20; ++i) {
@@ -324,12 +447,7 @@ TEST_F(RemoteLogTest, ALogThatWasLostGoesOnAfterItsRemotePart) {
 TEST_F(RemoteLogTest, TheLastRowsComeFromBothParts) {
   FillLog();
   ASSERT_TRUE(MovedUntil(10));
-  wire::LimitScanRequest request;
-  request.set_table_id(kLogTable);
-  request.set_bucket_id(0);
-  request.set_limit(18);
-  ASSERT_OK_AND_ASSIGN(const auto response,
-                       Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
+  ASSERT_OK_AND_ASSIGN(const auto response, LastRows(18));
   ASSERT_OK(wire::ErrorOf(response));
   wire::LogBatchIterator batches(response.records());
   int64_t next = 2;

@@ -59,6 +59,8 @@ struct FetchPart {
   std::shared_ptr<RemoteLog> remote;  ///< Not null: `remote_offset` is to be read there.
   int64_t remote_offset = 0;
   std::string remote_info;  ///< Which remote segments the client reads, in place of the bytes.
+  std::shared_ptr<const std::string> remote_records;  ///< Or the bytes, in place of `slice`.
+  bool put_off = false;  ///< They are there, but other buckets filled the answer.
 };
 
 /// One bucket on this server: its log, its keys when it is of a primary-key table and leads, its

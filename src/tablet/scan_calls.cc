@@ -26,15 +26,16 @@ struct RemoteRows {
 
 io::Task<Result<RemoteRows>> RemoteLastRows(std::shared_ptr<Replica> replica, int64_t limit) {
   CO_RETURN_NOT_OK(replica->CheckLeader());
+  const RemoteLog::Cut whole;
   RemoteRows rows;
   rows.next_offset = std::max(replica->start_offset(), replica->log().high_watermark() - limit);
   while (rows.next_offset < replica->log().start_offset()) {
     const uint64_t left = kLimitScanBytesMax - rows.records.size_bytes();
-    CO_ASSIGN_OR_RETURN(const auto slice,
-                        co_await RemoteLog::Read(replica->remote(), rows.next_offset, left));
-    for (const auto& range : slice.ranges) rows.records.Add(range);
+    CO_ASSIGN_OR_RETURN(const auto read,
+                        co_await RemoteLog::Read(replica->remote(), rows.next_offset, left, whole));
+    rows.records.Add(read.bytes);
     if (rows.records.size_bytes() >= kLimitScanBytesMax) co_return TooMuch(*replica, limit);
-    rows.next_offset = slice.next_offset;
+    rows.next_offset = read.next_offset;
   }
   co_return rows;
 }

@@ -63,6 +63,8 @@ class TabletTest : public ::testing::Test {
     shards =
         std::make_unique<shard::Shards>(shard::Shards::Options{{&loops->at(0), &loops->at(1)}});
     pool = std::make_unique<StoppablePool>(io::Pool::Start({.name = "pool", .threads = 2}));
+    remote_pool =
+        std::make_unique<StoppablePool>(io::Pool::Start({.name = "remote", .threads = 2}));
     stores = kv::MakeRocksStores(io::LocalFileSystem(), {});
     options.data_dir = folder.path();
     options.tables = &tables;
@@ -70,8 +72,8 @@ class TabletTest : public ::testing::Test {
     options.files = files;
     options.clock = &io::SystemClock();
     options.random = &io::SystemRandom();
-    options.read_pool = options.sync_pool = options.flush_pool = options.snapshot_pool =
-        options.remote_pool = pool.get();
+    options.read_pool = options.sync_pool = options.flush_pool = options.snapshot_pool = pool.get();
+    options.remote_pool = remote_pool.get();
     options.key_stores = stores.get();
     options.new_writer_id = NextWriterId;
     service = std::make_unique<TabletService>(options);
@@ -84,10 +86,12 @@ class TabletTest : public ::testing::Test {
   /// End without any goodbye, as kill -9 does: what was written is in the files.
   void Drop() {
     pool->Stop();  // Its last answers go to loops that still run.
+    remote_pool->Stop();
     client_loops.reset();
     loops.reset();
     service.reset();
     pool.reset();
+    remote_pool.reset();
     shards.reset();
     stores.reset();
   }
@@ -324,7 +328,7 @@ class TabletTest : public ::testing::Test {
   int32_t coordinator_epoch = 1;
   std::unique_ptr<io::LoopThreads> loops, client_loops;
   std::unique_ptr<shard::Shards> shards;
-  std::unique_ptr<StoppablePool> pool;
+  std::unique_ptr<StoppablePool> pool, remote_pool;
   std::unique_ptr<kv::KeyStores> stores;
   std::unique_ptr<TabletService> service;
 };
