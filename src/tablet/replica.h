@@ -224,8 +224,10 @@ class Replica : public std::enable_shared_from_this<Replica> {
     kLocalExpired,  ///< By the TTL of what remote storage holds too.
     kCopied,        ///< It is there, and not among the newest.
   };
-  // Records at and after it are not in the lake and must not expire.
+  // Records at and after it are not in the lake.
   int64_t LakeFloor() const;
+  // Records at and after it must not expire, for the lake or a reader's sake.
+  int64_t ExpiryFloor() const;
   log::Log::Retention RetentionNow(Reason reason) const;
   std::vector<Reason> Reasons() const;
   static io::Task<void> RetainBy(std::shared_ptr<Replica> self, Reason reason);

@@ -40,6 +40,14 @@ int64_t Replica::LakeFloor() const {
   return holds ? std::max<int64_t>(lake_.end_offset, 0) : INT64_MAX;
 }
 
+int64_t Replica::ExpiryFloor() const {
+  const int64_t floor = LakeFloor();
+  if (!options_.table->has_primary_key()) return floor;
+  // Clients read the newest snapshot of the keys, and then the changelog from its offset on.
+  const auto snapshot = options_.server->tables->LatestKvSnapshot(id());
+  return snapshot ? std::min(floor, snapshot->log_offset) : floor;
+}
+
 log::Log::Retention Replica::RetentionNow(Reason reason) const {
   const TableContext& table = *options_.table;
   const int64_t now_ms = options_.server->clock->NowMs();
@@ -51,7 +59,7 @@ log::Log::Retention Replica::RetentionNow(Reason reason) const {
     case Reason::kExpired:
       policy.delete_before_ms = now_ms - table.log_ttl_ms();
       policy.roll_active = options_.server->live->roll_active_segment;
-      policy.floor_offset = LakeFloor();
+      policy.floor_offset = ExpiryFloor();
       break;
     case Reason::kLocalExpired:
       policy.delete_before_ms = now_ms - table.local_ttl_ms();
@@ -136,7 +144,7 @@ RemoteCopier::Policy Replica::RemotePolicy(int32_t coordinator_epoch) const {
   policy.may_copy = disk == nullptr || disk->CheckWrite().ok();
   if (table.log_ttl_ms() > 0)
     policy.delete_before_ms = options_.server->clock->NowMs() - table.log_ttl_ms();
-  policy.delete_below = LakeFloor();
+  policy.delete_below = ExpiryFloor();
   return policy;
 }
 

@@ -147,6 +147,24 @@ TEST_F(UpkeepTest, ChangelogStaysUntilItsKeysAreStored) {
   }
 }
 
+// Who reads a snapshot of the keys reads on in the changelog from there.
+TEST_F(UpkeepTest, ChangelogStaysFromTheNewestSnapshotOn) {
+  const types::BucketId id{kKeyTable, std::nullopt, 0};
+  tables.SetProperty(kKeyTable, "table.log.ttl", "1 ms");
+  tables.SetKvSnapshot(id, {.snapshot_id = 0, .log_offset = 4, .metadata_path = ""});
+  for (int32_t key = 0; key < 10; ++key) ASSERT_OK(Put(0, {{key, std::string(2000, 'n'), key}}));
+  Stop();  // Moves the keys to the store.
+  TabletTest::Start();
+  LeadAll();
+  EXPECT_TRUE(Soon([&] { return Start(kKeyTable) > 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LE(Start(kKeyTable), 4);
+  tables.SetKvSnapshot(id, {.snapshot_id = 1, .log_offset = 8, .metadata_path = ""});
+  EXPECT_TRUE(Soon([&] { return Start(kKeyTable) > 4; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_LE(Start(kKeyTable), 8);
+}
+
 TEST_F(UpkeepTest, CheckpointFileFollowsTheLogs) {
   tables.SetProperty(kLogTable, "table.log.ttl", "0");
   Stop();
