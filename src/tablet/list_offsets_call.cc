@@ -13,13 +13,6 @@ io::Task<void> FindOffset(TabletCorePtr core, BucketShard* shard, types::BucketI
     gather.Set(slot, replica.status());
     co_return;
   }
-  if (request.offset_type() == kTimestampOffset && request.follower_server_id() < 0) {
-    auto remote = co_await Replica::RemoteOffsetOf(*replica, request.starttimestamp());
-    if (!remote.ok() || remote->has_value()) {
-      gather.Set(slot, remote.ok() ? Result<int64_t>(**remote) : remote.status());
-      co_return;
-    }
-  }
   auto find = [replica = *replica, type = request.offset_type(),
                timestamp_ms = request.starttimestamp(),
                follower = request.follower_server_id() >= 0](log::Miss* miss) {
@@ -27,6 +20,9 @@ io::Task<void> FindOffset(TabletCorePtr core, BucketShard* shard, types::BucketI
   };
   Result<int64_t> offset =
       co_await ReadCold(core->options().read_pool, &shard->loop(), std::move(find));
+  const bool by_time = request.offset_type() == kTimestampOffset;
+  if (by_time && request.follower_server_id() < 0 && offset.ok())
+    offset = co_await Replica::AlsoRemote(*replica, request.starttimestamp(), *offset);
   gather.Set(slot, std::move(offset));
 }
 

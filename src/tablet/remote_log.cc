@@ -189,18 +189,18 @@ io::Task<Result<RemoteLog::Records>> RemoteLog::Read(std::shared_ptr<RemoteLog> 
 }
 
 io::Task<Result<std::optional<int64_t>>> RemoteLog::OffsetOfTimestamp(
-    std::shared_ptr<RemoteLog> self, int64_t timestamp_ms, int64_t local_start) {
-  if (self->StartOffset(local_start) >= local_start) co_return std::nullopt;
+    std::shared_ptr<RemoteLog> self, int64_t timestamp_ms, int64_t local) {
   CO_RETURN_NOT_OK(co_await Load(self));
   const size_t index = self->manifest_->IndexOfTimestamp(timestamp_ms);
   if (index == self->manifest_->segments.size()) co_return std::nullopt;
   const log::RemoteSegment segment = self->manifest_->segments[index];
-  if (segment.start_offset >= local_start) co_return std::nullopt;  // The local log finds it.
+  if (segment.start_offset >= local) co_return std::nullopt;
   CO_ASSIGN_OR_RETURN(const Reader reader, co_await Open(self, segment));
   auto find = [reader, timestamp_ms] { return reader->OffsetOfTimestamp(timestamp_ms); };
   const TabletOptions& server = *self->options_.server;
   CO_ASSIGN_OR_RETURN(const int64_t offset,
                       co_await server.remote_pool->Run(*self->options_.loop, std::move(find)));
+  if (offset >= local) co_return std::nullopt;
   co_return offset;
 }
 

@@ -65,11 +65,11 @@ class RemoteLog {
   /// least one; what `cut` makes of them when it is there. Errors: also those of `cut`.
   static io::Task<Result<Records>> Read(std::shared_ptr<RemoteLog> self, int64_t offset,
                                         uint64_t max_bytes, Cut cut);
-  /// Base offset of the first batch below `local_start` that was committed at or after
-  /// `timestamp_ms`; none when there is none.
+  /// Base offset of the first batch that was committed at or after `timestamp_ms`, when it is below
+  /// `local`, which the local log found; else none.
   static io::Task<Result<std::optional<int64_t>>> OffsetOfTimestamp(std::shared_ptr<RemoteLog> self,
                                                                     int64_t timestamp_ms,
-                                                                    int64_t local_start);
+                                                                    int64_t local);
 
   /// Once per upkeep: let go of a segment that nobody has read since the last one.
   void ForgetUnread();

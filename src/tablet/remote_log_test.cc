@@ -299,7 +299,11 @@ TEST_F(RemoteLogTest, StorageThatIsAwayHoldsUpNothingElse) {
   fs::rename(root(), root() + "-away");
   TabletTest::Start();
   LeadAll();
+  const int64_t time_ms = io::SystemClock().NowMs();
   FillLog();
+  // What the local log knows alone is found, though the remote manifest was not read yet.
+  EXPECT_EQ(OffsetOf(kLogTable, 0, 2, time_ms).ValueOr(-1), 20);
+  EXPECT_CODE(ErrorCode::kLogStorage, OffsetOf(kLogTable, 0, 2, 0));
   EXPECT_EQ(ReadAll(kLogTable, 0, local_start).size(), static_cast<size_t>(filled - local_start));
   EXPECT_EQ(Fetch({{0, 0}}).ValueOrDie()[0].error_code(), static_cast<int>(ErrorCode::kLogStorage));
   EXPECT_EQ(OffsetOf(kLogTable, 0, 0).ValueOrDie(), 0);
@@ -352,8 +356,33 @@ TEST_F(RemoteLogTest, AnAnswerReadsNoMoreOfRemoteStorageThanItHolds) {
     EXPECT_EQ(answered, 1u);
     return hanging_files.reads() - before;
   };
-  reads_of(1);  // Opens the segment.
+  reads_of(1);                                // Opens the segment.
   EXPECT_LT(reads_of(20), reads_of(1) + 15);  // It may be opened again.
+}
+
+TEST_F(RemoteLogTest, OffsetsByTimestampAskRemoteStorageOnlyWhereTheyMust) {
+  FillLog();
+  ASSERT_TRUE(MovedUntil(10));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const int64_t time_ms = io::SystemClock().NowMs();
+  Stop();
+  hanging_files.Hang(true);
+  TabletTest::Start();
+  LeadAll();
+  FillLog();
+  std::atomic<int64_t> early = -1, late = -1;
+  std::thread early_reader([&] { early = OffsetOf(kLogTable, 0, 2, 1).ValueOr(-2); });
+  std::thread late_reader([&] { late = OffsetOf(kLogTable, 0, 2, time_ms).ValueOr(-2); });
+  EXPECT_TRUE(Soon([&] { return late == 20; }));  // Needs the local log alone.
+  EXPECT_TRUE(Soon([&] { return hanging_files.hanging() > 0; }));
+  EXPECT_EQ(early, -1);
+  hanging_files.Hang(false);
+  early_reader.join();
+  late_reader.join();
+  EXPECT_EQ(early, 0);
+  EXPECT_EQ(late, 20);
+  EXPECT_TRUE(MovedUntil(30));
+  EXPECT_EQ(OffsetOf(kLogTable, 0, 2, time_ms).ValueOr(-1), 20);
 }
 
 TEST_F(RemoteLogTest, OffsetsByTimestampAreFoundInBothParts) {

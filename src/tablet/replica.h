@@ -146,9 +146,10 @@ class Replica : public std::enable_shared_from_this<Replica> {
   /// Live rows: of the log, or keys. Errors: kInvalidTable when they are not counted.
   Result<int64_t> RowCount();
 
-  /// LIST_OFFSETS by timestamp, of the remote part of the log; none = ask OffsetOf.
-  static io::Task<Result<std::optional<int64_t>>> RemoteOffsetOf(std::shared_ptr<Replica> self,
-                                                                 int64_t timestamp_ms);
+  /// LIST_OFFSETS by timestamp, of the whole log: `local` is what OffsetOf found here, which is the
+  /// answer unless it is where the local part starts. Errors: those of RemoteLog.
+  static io::Task<Result<int64_t>> AlsoRemote(std::shared_ptr<Replica> self, int64_t timestamp_ms,
+                                              int64_t local);
   /// Where the log starts for clients: in remote storage, or here.
   int64_t start_offset() const { return remote_->StartOffset(log_->start_offset()); }
   const std::shared_ptr<RemoteLog>& remote() const { return remote_; }

@@ -164,12 +164,16 @@ io::Task<void> Replica::TendRemote(std::shared_ptr<Replica> self, int32_t coordi
   co_await Retain(self);
 }
 
-io::Task<Result<std::optional<int64_t>>> Replica::RemoteOffsetOf(std::shared_ptr<Replica> self,
-                                                                 int64_t timestamp_ms) {
+io::Task<Result<int64_t>> Replica::AlsoRemote(std::shared_ptr<Replica> self, int64_t timestamp_ms,
+                                              int64_t local) {
   CO_RETURN_NOT_OK(self->CheckLeader());
-  if (timestamp_ms > self->options_.server->clock->NowMs()) co_return std::nullopt;
-  co_return co_await RemoteLog::OffsetOfTimestamp(self->remote_, timestamp_ms,
-                                                  self->log_->start_offset());
+  // Where the local part starts is asked only now: segments may have gone while it was searched,
+  // and what it found then may be their end.
+  const int64_t local_start = self->log_->start_offset();
+  if (local > local_start || self->start_offset() >= local_start) co_return local;
+  CO_ASSIGN_OR_RETURN(const auto remote,
+                      co_await RemoteLog::OffsetOfTimestamp(self->remote_, timestamp_ms, local));
+  co_return remote.value_or(local);
 }
 
 }  // namespace sluice::tablet
