@@ -45,18 +45,27 @@ io::Task<Result<RemoteRows>> RemoteLastRows(std::shared_ptr<Replica> replica, in
 Result<io::Payload> LastRows(Replica& replica, int64_t from, int64_t limit, log::Miss* miss) {
   ARROW_RETURN_NOT_OK(replica.CheckLeader());
   const int64_t high_watermark = replica.log().high_watermark();
-  const FetchPart part = replica.Fetch(from, kLimitScanBytesMax, /*follower=*/false, nullptr, miss);
-  ARROW_RETURN_NOT_OK(part.error);
-  if (part.remote != nullptr) {
-    return Error(ErrorCode::kLogStorage, "records moved to remote storage offset=", from, " ",
-                 replica.id());
-  }
-  const bool cut_short = miss != nullptr && miss->missed();
-  if (part.slice.next_offset < high_watermark && cut_short)
-    return Status::Cancelled("not in memory");
-  if (part.slice.next_offset < high_watermark) return TooMuch(replica, limit);
   io::Payload records;
-  for (const auto& range : part.slice.ranges) records.Add(range);
+  while (from < high_watermark) {
+    if (records.size_bytes() >= kLimitScanBytesMax) return TooMuch(replica, limit);
+    const FetchPart part = replica.Fetch(from, kLimitScanBytesMax - records.size_bytes(),
+                                         /*follower=*/false, nullptr, miss);
+    ARROW_RETURN_NOT_OK(part.error);
+    if (part.remote != nullptr) {
+      return Error(ErrorCode::kLogStorage, "records moved to remote storage offset=", from, " ",
+                   replica.id());
+    }
+    const log::Log::Slice& slice = part.slice;
+    if (slice.next_offset < high_watermark && miss != nullptr && miss->missed())
+      return Status::Cancelled("not in memory");
+    if (slice.size_bytes == 0) {
+      return Error(ErrorCode::kLogOffsetOutOfRange, "records have expired offset=", from, " ",
+                   replica.id());
+    }
+    for (const auto& range : slice.ranges) records.Add(range);
+    // A read ends at the bound, or in front of what is wrong: the next one tells which it was.
+    from = slice.next_offset;
+  }
   return records;
 }
 

@@ -165,6 +165,39 @@ TEST_F(UpkeepTest, ChangelogStaysFromTheNewestSnapshotOn) {
   EXPECT_LE(Start(kKeyTable), 8);
 }
 
+// A scan of the last rows tells that they are damaged, not that they are too many.
+TEST_F(UpkeepTest, ALimitScanOverDamageSaysSo) {
+  tables.SetProperty(kLogTable, "table.log.ttl", "0");
+  Stop();
+  TabletTest::Start();
+  LeadAll();
+  FillLog();
+  const auto scan = [&]() -> Result<wire::LimitScanResponse> {
+    wire::LimitScanRequest request;
+    request.set_table_id(kLogTable);
+    request.set_bucket_id(0);
+    request.set_limit(20);
+    ASSIGN_OR_RAISE(auto response, Ask<wire::LimitScanResponse>(wire::ApiKey::kLimitScan, request));
+    RETURN_NOT_OK(wire::ErrorOf(response));
+    return response;
+  };
+  ASSERT_OK(scan());
+  Stop();
+  auto& files = io::LocalFileSystem();
+  const std::string folder_of_log = io::JoinPath(folder.path(), "db/log-3/log-0");
+  std::vector<std::string> segments;
+  for (const auto& entry : files.List(folder_of_log).ValueOrDie()) {
+    if (entry.name.ends_with(".log")) segments.push_back(entry.name);
+  }
+  ASSERT_GT(segments.size(), 2u);
+  ASSERT_OK_AND_ASSIGN(const auto file, files.Open(io::JoinPath(folder_of_log, segments[1]),
+                                                   io::FileSystem::Mode::kReadWrite));
+  ASSERT_OK(file->WriteAt(0, std::string(48, '\xff')));
+  TabletTest::Start();
+  LeadAll();
+  EXPECT_CODE(ErrorCode::kCorruptRecord, scan());
+}
+
 TEST_F(UpkeepTest, CheckpointFileFollowsTheLogs) {
   tables.SetProperty(kLogTable, "table.log.ttl", "0");
   Stop();
