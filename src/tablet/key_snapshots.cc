@@ -99,9 +99,11 @@ io::Task<void> KeySnapshots::RunDue(KeySnapshots* snapshots,
     const bool ended = *snapshots->stop_making_;
     snapshots->making_.reset();
     if (made.ok()) continue;
-    // A bucket that stops, and a coordinator that is gone before this server, are no trouble.
-    if (ended || CodeOf(made) == ErrorCode::kNetwork ||
-        CodeOf(made) == ErrorCode::kUnknownTableOrBucket) {
+    // A bucket that stops, and a coordinator that is gone before this server, are no trouble; of a
+    // full disk its guard tells.
+    const ErrorCode code = CodeOf(made);
+    if (ended || code == ErrorCode::kNetwork || code == ErrorCode::kUnknownTableOrBucket ||
+        code == ErrorCode::kDiskWriteLocked) {
       LogInfo("snapshot of keys was given up {} cause={}", replica->id().ToString(),
               made.ToString());
     } else {
@@ -121,6 +123,7 @@ io::Task<Status> KeySnapshots::Make(std::shared_ptr<Replica> replica) {
   const std::string root = server_->tables->RemoteRootOf(replica->id());
   if (root.empty() || keys->log_offset() <= known_offset) co_return Status::OK();
   if (server_->disk != nullptr) CO_RETURN_NOT_OK(server_->disk->CheckWrite());
+  if (server_->remote_disk != nullptr) CO_RETURN_NOT_OK(server_->remote_disk->CheckWrite());
   if (!co_await Replica::MoveKeys(replica)) {
     co_return Error(ErrorCode::kKvStorage, "keys cannot be moved to their store ", replica->id());
   }

@@ -167,5 +167,25 @@ TEST_F(KeySnapshotsTest, AFolderThatIsGoneIsToldAndHoldsUpNothing) {
   EXPECT_GT(service->snapshot_counts().copied_bytes, 0u);
 }
 
+TEST_F(KeySnapshotsTest, NoneIsMadeWhileTheRemoteDiskIsFull) {
+  Stop();
+  io::DiskGuard guard({.files = files, .folder = remote_, .limit_ratio = 0, .recover_ratio = 0});
+  guard.Look();
+  EXPECT_CODE(ErrorCode::kDiskWriteLocked, guard.CheckWrite());
+  options.remote_disk = &guard;
+  Start();
+  LeadAll();
+  const uint64_t before = WarningCount();
+  ASSERT_OK_AND_ASSIGN(const int64_t end, Put(0, {{1, "a", 10}}));
+  std::this_thread::sleep_for(options.kv_snapshot_interval * 5);
+  EXPECT_TRUE(Made().empty());
+  EXPECT_EQ(WarningCount(), before);
+  EXPECT_EQ(service->snapshot_counts().failed, 0u);
+  guard.SetRatios(1, 1);
+  guard.Look();
+  EXPECT_EQ(WaitFor(end).snapshot_id, 0);
+  Stop();
+}
+
 }  // namespace
 }  // namespace sluice::tablet
