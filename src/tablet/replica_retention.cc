@@ -35,8 +35,11 @@ int64_t Replica::LakeFloor() const {
   // Untiered records stay. Those of a changelog also while tiering is switched off: a lake that
   // lacks some of them could never again become what the keys are.
   const TableContext& table = *options_.table;
-  const bool in_lake = table.in_lake() || lake_.end_offset >= 0;
-  const bool holds = table.lake_enabled() || (table.has_primary_key() && in_lake);
+  // Asked at each use: a table comes into the lake and leaves it without news of it.
+  const auto in_lake = [&] {
+    return lake_.end_offset >= 0 || options_.server->tables->InLake(id().table_id);
+  };
+  const bool holds = table.lake_enabled() || (table.has_primary_key() && in_lake());
   return holds ? std::max<int64_t>(lake_.end_offset, 0) : INT64_MAX;
 }
 

@@ -35,7 +35,6 @@ Status TableContext::ReadOptions() {
   const types::TableDescriptor& table = info_->descriptor;
   log_format_ = types::LogFormatOf(table);
   lake_enabled_ = types::LakeEnabled(table);
-  in_lake_ = source_.InLake(info_->table_id);
   ASSIGN_OR_RAISE(
       compression_,
       CompressionOf(types::UpperCase(table.Property("table.log.arrow.compression.type", "ZSTD"))));

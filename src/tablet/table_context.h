@@ -29,7 +29,6 @@ class TableContext {
   bool has_primary_key() const { return info_->descriptor.has_primary_key(); }
   types::LogFormat log_format() const { return log_format_; }
   bool lake_enabled() const { return lake_enabled_; }
-  bool in_lake() const { return in_lake_; }  ///< The lake had rows of it when this was read.
   int64_t log_ttl_ms() const { return log_ttl_ms_; }  ///< 0 = keep for ever.
   /// `table.log.local-ttl`, of what remote storage holds too; 0 = keep for ever.
   int64_t local_ttl_ms() const { return local_ttl_ms_; }
@@ -61,7 +60,6 @@ class TableContext {
   const TableSource& source_;
   types::LogFormat log_format_ = types::LogFormat::kArrow;
   bool lake_enabled_ = false;
-  bool in_lake_ = false;
   bool needs_new_keys_ = false;
   int64_t log_ttl_ms_ = 0;
   int64_t local_ttl_ms_ = 0;

@@ -109,6 +109,28 @@ TEST_F(UpkeepTest, ChangelogThatTheLakeLacksStaysWhileTieringIsOff) {
   EXPECT_LE(Start(kKeyTable), 5);
 }
 
+// The table came into the lake after this server last read what it looks like.
+TEST_F(UpkeepTest, ChangelogOfATableThatCameIntoTheLakeStays) {
+  tables.SetProperty(kKeyTable, "table.log.ttl", "1 ms");
+  ASSERT_OK(TellChanged(kKeyTable));
+  ASSERT_OK(Put(0, {{0, "first", 0}}));
+  tables.SetInLake(kKeyTable);
+  int64_t end = 1;
+  // More than stays in memory only.
+  for (int32_t id = 1; id < 200; ++id) {
+    Result<int64_t> put = Put(0, {{id, std::string(2000, 'n'), id}});
+    for (int retry = 0; !put.ok() && retry < 500; ++retry) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      put = Put(0, {{id, std::string(2000, 'n'), id}});
+    }
+    ASSERT_OK_AND_ASSIGN(end, put);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(Start(kKeyTable), 0);
+  TellLake(end, 1, kKeyTable);
+  EXPECT_TRUE(Soon([&] { return Start(kKeyTable) > 0; }));
+}
+
 // The lake has the rows of a changelog, not its records: its reader must not wait for them.
 TEST_F(UpkeepTest, ChangelogThatWasCutIsOutOfRangeThoughTheLakeHasItsRows) {
   tables.SetProperty(kKeyTable, "table.log.ttl", "1 ms");
