@@ -9,11 +9,14 @@ import pyarrow as pa
 import pytest
 
 import cluster
+import wire_client as wire
+import workload
 from test_pyfluss import poll_until, run
 
 SEGMENT = "32kb"
 ROWS, BATCH = 4000, 200
 WAIT_S = 120
+POINTS = ["remote.after-segment", "remote.after-segments", "remote.before-commit", "remote.after-commit"]
 
 
 @pytest.fixture
@@ -108,6 +111,64 @@ def test_all_readers_see_all_rows_after_kills(server):
     metrics = server.metrics()
     assert f"sluice_remote_log_segments{{database=\"fluss\",table=\"t\"}} {len(remote_files(server))}" in metrics
     assert "sluice_remote_log_copy_errors_total{database=\"fluss\",table=\"t\"} 0" in metrics
+
+
+def produce(client, table_id, ids):
+    """One batch of bucket 0 that does not compress."""
+    texts = [os.urandom(40).hex() for _ in ids]
+    rows = pa.record_batch([pa.array(ids, pa.int64()), pa.array([0] * len(ids), pa.int32()), pa.array(texts)],
+                           schema=workload.LOG_SCHEMA)
+    client.produce(table_id, 0, wire.log_batch(rows))
+
+
+def orphans(server):
+    """What lies in the bucket's remote folder beyond the segments on record and one manifest."""
+    bucket, = glob.glob(f"{server.folder}/remote/log/fluss/t-*/0")
+    found = re.search(r'^sluice_remote_log_segments\{[^}]*table="t"\} (\d+)$', server.metrics(), flags=re.M)
+    folders = [name for name in os.listdir(bucket) if name != "metadata"]
+    return len(folders) - int(found[1]), len(os.listdir(f"{bucket}/metadata")) - 1
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_all_rows_are_there_once_after_a_kill_at(server, point):
+    client = server.client()
+    client.create_table("fluss.t", wire.descriptor(workload.LOG_COLUMNS))
+    table_id = client.table_info("fluss.t")[0]
+    produce(client, table_id, range(BATCH))
+    server.stop()
+    server.launch(crash_point=point)
+    server.wait_until_ready(may_end=True)
+    client.close()
+    acknowledged, next_id = set(range(BATCH)), BATCH
+    deadline = time.monotonic() + WAIT_S
+    while server.running():
+        assert time.monotonic() < deadline, f"{point} was not reached"
+        ids = range(next_id, next_id + BATCH)
+        next_id += BATCH
+        try:
+            produce(client, table_id, ids)
+            acknowledged.update(ids)
+        except (wire.Disconnected, wire.WireError):
+            pass
+        time.sleep(0.01)
+    assert server.process.returncode == 137, server.log_tail()
+    client.close()
+    server.start()
+
+    def check_rows():
+        found = [int(row[0]) for row in server.sql("SELECT id FROM t")]
+        assert len(found) == len(set(found)), "rows are there twice"
+        lost = acknowledged - set(found)
+        assert not lost, f"{len(lost)} acknowledged rows are gone, as {sorted(lost)[:5]}"
+
+    check_rows()
+    for first in range(next_id, next_id + 10 * BATCH, BATCH):
+        produce(client, table_id, range(first, first + BATCH))
+        acknowledged.update(range(first, first + BATCH))
+    wait_until_moved(server)
+    wait_until(lambda: orphans(server) == (0, 0), lambda: f"{orphans(server)}\n{server.log_tail()}")
+    check_rows()
+    client.close()
 
 
 def test_dropped_tables_leave_nothing(server):
