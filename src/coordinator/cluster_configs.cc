@@ -90,6 +90,7 @@ Status AlterOne(const ConfigRules* rules, const Configs& initial, const wire::Pb
     return Error(ErrorCode::kConfig, "setting cannot be changed while the server runs key=", key);
   }
   // It is stored as JSON, which would come back with another value.
+  arrow::util::InitializeUTF8();  // Arrow's tables, made once.
   if (!arrow::util::ValidateUTF8(change.config_value()))
     return Error(ErrorCode::kConfig, "value is not UTF-8 key=", key);
   switch (static_cast<AlterOp>(change.op_type())) {
