@@ -1,11 +1,10 @@
 #include "app/client_options.h"
 
-#include <strings.h>
-
 #include <CLI/CLI.hpp>
 
 #include "app/config.h"
 #include "app/jaas.h"
+#include "app/security.h"
 #include "io/file.h"
 
 namespace sluice::app {
@@ -17,10 +16,6 @@ constexpr const char* kSecurityPrefix = "client.security.";
 constexpr const char* kSecurityKeys[] = {
     "protocol",         "sasl.mechanism", "sasl.username",        "sasl.password",
     "sasl.jaas.config", "tls.ca-file",    "tls.certificate-file", "tls.private-key-file"};
-
-bool IsWord(const std::string& text, const char* word) {
-  return strcasecmp(text.c_str(), word) == 0;
-}
 
 Status WrongKey(std::string_view what, const std::string& key) {
   return Error(ErrorCode::kInvalidConfig, what, " key=", kSecurityPrefix, key);
@@ -39,9 +34,7 @@ Result<Settings> ReadSecurity(const ClientOptions& options) {
     if (!known) return WrongKey("unknown configuration", key);
   }
   if (!options.username.empty()) {
-    security["protocol"] =
-        IsWord(security["protocol"], "TLS") || IsWord(security["protocol"], "SASL_TLS") ? "SASL_TLS"
-                                                                                        : "SASL";
+    security["protocol"] = HasTls(security["protocol"]) ? "SASL_TLS" : "SASL";
     security["sasl.username"] = options.username;
     security["sasl.password"] = options.password;
   }
@@ -50,7 +43,7 @@ Result<Settings> ReadSecurity(const ClientOptions& options) {
 
 Status FillLogin(Settings& security, client::SocketOptions* out) {
   const std::string& mechanism = security["sasl.mechanism"];
-  if (!mechanism.empty() && !IsWord(mechanism, "PLAIN"))
+  if (!mechanism.empty() && !SameWord(mechanism, "PLAIN"))
     return WrongKey("mechanism is not PLAIN", "sasl.mechanism");
   out->sasl_username = security["sasl.username"];
   out->sasl_password = security["sasl.password"];
@@ -86,13 +79,11 @@ io::Network& ClientSettings::network() const {
 Result<ClientSettings> ClientSettingsOf(const ClientOptions& options) {
   ASSIGN_OR_RAISE(Settings security, ReadSecurity(options));
   const std::string protocol = security["protocol"].empty() ? "PLAINTEXT" : security["protocol"];
-  const bool login = IsWord(protocol, "SASL") || IsWord(protocol, "SASL_TLS");
-  const bool tls = IsWord(protocol, "TLS") || IsWord(protocol, "SASL_TLS");
-  if (!login && !tls && !IsWord(protocol, "PLAINTEXT"))
+  if (!IsProtocol(protocol))
     return WrongKey("neither PLAINTEXT, SASL, TLS nor SASL_TLS", "protocol");
   ClientSettings settings;
-  if (login) RETURN_NOT_OK(FillLogin(security, &settings.sockets));
-  if (tls) {
+  if (HasLogin(protocol)) RETURN_NOT_OK(FillLogin(security, &settings.sockets));
+  if (HasTls(protocol)) {
     ASSIGN_OR_RAISE(auto read, io::Tls::Open(io::Tls::End::kClient, io::LocalFileSystem(),
                                              {.certificate = security["tls.certificate-file"],
                                               .private_key = security["tls.private-key-file"],

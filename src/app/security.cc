@@ -8,6 +8,7 @@
 
 #include "app/jaas.h"
 #include "app/settings.h"
+#include "base/text.h"
 #include "gateway/http_guard.h"
 
 namespace sluice::app {
@@ -21,16 +22,6 @@ constexpr std::string_view kJaasKey = "security.sasl.plain.jaas.config";
 constexpr std::string_view kCredentialsKey = "security.sasl.plain.credentials";
 constexpr std::string_view kListenerPrefix = "security.sasl.listener.name.";
 constexpr std::string_view kListenerSuffix = ".plain.jaas.config";
-
-bool SameWord(const std::string& one, const char* other) {
-  return strcasecmp(one.c_str(), other) == 0;
-}
-
-std::string_view TrimSpaces(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
 
 // The pieces between commas that are not empty.
 std::vector<std::string> SplitList(std::string_view text) {
@@ -56,18 +47,6 @@ Result<std::set<std::string>> ListenerNames(const Config& config) {
     for (const server::Endpoint& endpoint : listeners.bind) names.insert(endpoint.listener);
   }
   return names;
-}
-
-bool HasTls(const std::string& protocol) {
-  return SameWord(protocol, "TLS") || SameWord(protocol, "SASL_TLS");
-}
-
-bool HasLogin(const std::string& protocol) {
-  return SameWord(protocol, "SASL") || SameWord(protocol, "SASL_TLS");
-}
-
-bool IsProtocol(const std::string& protocol) {
-  return SameWord(protocol, "PLAINTEXT") || HasTls(protocol) || HasLogin(protocol);
 }
 
 // Protocol by listener. A name that is not bound would leave the one that was meant open.
@@ -159,6 +138,22 @@ bool IsListPassword(std::string_view password) {
 }
 
 }  // namespace
+
+bool SameWord(const std::string& one, const char* other) {
+  return strcasecmp(one.c_str(), other) == 0;
+}
+
+bool HasTls(const std::string& protocol) {
+  return SameWord(protocol, "TLS") || SameWord(protocol, "SASL_TLS");
+}
+
+bool HasLogin(const std::string& protocol) {
+  return SameWord(protocol, "SASL") || SameWord(protocol, "SASL_TLS");
+}
+
+bool IsProtocol(const std::string& protocol) {
+  return SameWord(protocol, "PLAINTEXT") || HasTls(protocol) || HasLogin(protocol);
+}
 
 Result<Passwords> ParseCredentials(std::string_view text) {
   Passwords users;

@@ -19,6 +19,14 @@ struct ListenerSecurity {
   server::PlainUsers::Passwords fixed;  ///< Then: those of the JAAS text.
 };
 
+/// Words of security settings have no case.
+bool SameWord(const std::string& one, const char* other);
+/// What a protocol asks for, of listeners (`security.protocol.map`) and of clients
+/// (`client.security.protocol`): PLAINTEXT, SASL, TLS or SASL_TLS; anything else is no protocol.
+bool HasTls(const std::string& protocol);
+bool HasLogin(const std::string& protocol);
+bool IsProtocol(const std::string& protocol);
+
 /// Users of the JAAS text and those of the credentials, which win.
 server::PlainUsers::Passwords Joined(server::PlainUsers::Passwords fixed,
                                      const server::PlainUsers::Passwords& credentials);

@@ -3,6 +3,7 @@
 #include "base/memory_budget.h"
 #include "base/metrics.h"
 #include "base/testing.h"
+#include "base/text.h"
 
 namespace sluice {
 
@@ -60,6 +61,12 @@ TEST(MemoryBudgetTest, PartsTogetherKeepToTheLimitAndGoWithTheirHolders) {
     EXPECT_EQ(second.bytes(), 59);
   }
   EXPECT_EQ(budget.used_bytes(), 0);
+}
+
+TEST(TextTest, TrimsSpacesAlone) {
+  EXPECT_EQ(TrimSpaces("  a b "), "a b");
+  EXPECT_EQ(TrimSpaces("\ta "), "\ta");
+  EXPECT_EQ(TrimSpaces("  "), "");
 }
 
 TEST(ErrorTest, CarriesItsCode) {

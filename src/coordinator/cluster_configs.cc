@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "coordinator/catalog_reads.h"
 #include "wire/proto/cluster.pb.h"
 
@@ -40,12 +41,6 @@ std::string FormatStored(const Configs& configs) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string_view TrimBlanks(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 std::string_view NameOf(std::string_view entry) { return entry.substr(0, entry.find(':')); }
 
 // The entries of a map that have another name than `without`; an empty name leaves all of them.
@@ -53,7 +48,7 @@ std::string EntriesOf(std::string_view map, std::string_view without) {
   std::string kept;
   while (!map.empty()) {
     const size_t comma = std::min(map.find(','), map.size());
-    const std::string_view entry = TrimBlanks(map.substr(0, comma));
+    const std::string_view entry = TrimSpaces(map.substr(0, comma));
     map.remove_prefix(std::min(comma + 1, map.size()));
     if (entry.empty() || NameOf(entry) == without) continue;
     if (!kept.empty()) kept += ',';
@@ -64,7 +59,7 @@ std::string EntriesOf(std::string_view map, std::string_view without) {
 
 Status AlterEntries(const Configs& initial, const wire::PbAlterConfig& change, Configs* changed) {
   const std::string& key = change.config_key();
-  const std::string_view entry = TrimBlanks(change.config_value());
+  const std::string_view entry = TrimSpaces(change.config_value());
   if (NameOf(entry).empty() || entry.find(',') != std::string_view::npos)
     return Error(ErrorCode::kConfig, "value is not one entry name:value key=", key);
   const auto now = changed->find(key);

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <set>
 
+#include "base/text.h"
+
 namespace sluice::server {
 namespace {
 
@@ -27,12 +29,6 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
   return endpoint;
 }
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 std::string Endpoint::ToString() const {
@@ -46,7 +42,7 @@ Result<std::vector<Endpoint>> ParseEndpoints(std::string_view text) {
   std::set<uint16_t> ports;
   while (!text.empty()) {
     const size_t comma = std::min(text.find(','), text.size());
-    ASSIGN_OR_RAISE(Endpoint endpoint, ParseEndpoint(Trim(text.substr(0, comma))));
+    ASSIGN_OR_RAISE(Endpoint endpoint, ParseEndpoint(TrimSpaces(text.substr(0, comma))));
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (!names.insert(endpoint.listener).second) {
       return Error(ErrorCode::kInvalidConfig,
