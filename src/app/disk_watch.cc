@@ -1,35 +1,13 @@
 #include "app/disk_watch.h"
 
-#include <atomic>
 #include <chrono>
+
+#include "app/pool_beat.h"
 
 namespace sluice::app {
 namespace {
 
 constexpr std::chrono::milliseconds kLookInterval{1000};
-
-struct Looker : std::enable_shared_from_this<Looker> {
-  io::Loop* loop;
-  io::Pool* pool;
-  std::vector<std::shared_ptr<io::DiskGuard>> guards;
-  std::atomic<bool> looking{false};
-
-  void Arm() {
-    loop->After(kLookInterval, [self = shared_from_this()] {
-      self->Look();
-      self->Arm();
-    });
-  }
-  // A look that hangs (a network file system) is not joined by others.
-  void Look() {
-    if (looking.exchange(true)) return;
-    const bool posted = pool->TryPost([self = shared_from_this()] {
-      for (const auto& guard : self->guards) guard->Look();
-      self->looking = false;
-    });
-    if (!posted) looking = false;
-  }
-};
 
 }  // namespace
 
@@ -51,11 +29,9 @@ void DiskWatch::SetLimits(Limits limits) {
 }
 
 void DiskWatch::Start(io::Loop& loop, io::Pool& pool) {
-  auto looker = std::make_shared<Looker>();
-  looker->loop = &loop;
-  looker->pool = &pool;
-  looker->guards = guards_;
-  loop.Post([looker] { looker->Arm(); });
+  StartPoolBeat(loop, pool, kLookInterval, [guards = guards_] {
+    for (const auto& guard : guards) guard->Look();
+  });
 }
 
 Status DiskWatch::CheckAll() const {
