@@ -12,6 +12,31 @@
 
 namespace sluice::tablet::internal {
 
+/// A file that hands everything on; tests change what they are about.
+class PassingFile : public io::File {
+ public:
+  explicit PassingFile(std::unique_ptr<io::File> real) : real_(std::move(real)) {}
+  using io::File::Append;
+  Status Append(std::span<const std::string_view> parts) override { return real_->Append(parts); }
+  Status WriteAt(uint64_t position_bytes, std::string_view bytes) override {
+    return real_->WriteAt(position_bytes, bytes);
+  }
+  Result<size_t> ReadAt(uint64_t position_bytes, size_t size, char* out) const override {
+    return real_->ReadAt(position_bytes, size, out);
+  }
+  Result<bool> TryReadAt(uint64_t position_bytes, size_t size, char* out) const override {
+    return real_->TryReadAt(position_bytes, size, out);
+  }
+  Status Truncate(uint64_t size_bytes) override { return real_->Truncate(size_bytes); }
+  Status Sync() override { return real_->Sync(); }
+  uint64_t size_bytes() const override { return real_->size_bytes(); }
+  const std::string& path() const override { return real_->path(); }
+  int descriptor() const override { return real_->descriptor(); }
+
+ private:
+  const std::unique_ptr<io::File> real_;
+};
+
 /// The machine's files as a slow device would show them to a shard: bytes are not in memory until
 /// somebody has waited for them, and who waits where `may_wait` says no is remembered.
 class ColdFiles : public io::FileSystem {
@@ -84,36 +109,26 @@ class ColdFiles : public io::FileSystem {
     const std::unique_ptr<Lock> real_;
   };
 
-  class ColdFile : public io::File {
+  class ColdFile : public PassingFile {
    public:
     ColdFile(ColdFiles& files, std::unique_ptr<io::File> real)
-        : files_(files), real_(std::move(real)) {}
-    using io::File::Append;
-    Status Append(std::span<const std::string_view> parts) override { return real_->Append(parts); }
-    Status WriteAt(uint64_t position_bytes, std::string_view bytes) override {
-      return real_->WriteAt(position_bytes, bytes);
-    }
+        : PassingFile(std::move(real)), files_(files) {}
     Result<size_t> ReadAt(uint64_t position_bytes, size_t size, char* out) const override {
       files_.Note("read", path());
       files_.Warmed(path(), position_bytes);
-      return real_->ReadAt(position_bytes, size, out);
+      return PassingFile::ReadAt(position_bytes, size, out);
     }
     Result<bool> TryReadAt(uint64_t position_bytes, size_t size, char* out) const override {
       if (!files_.IsWarm(path(), position_bytes)) return false;
-      return real_->TryReadAt(position_bytes, size, out);
+      return PassingFile::TryReadAt(position_bytes, size, out);
     }
-    Status Truncate(uint64_t size_bytes) override { return real_->Truncate(size_bytes); }
     Status Sync() override {
       files_.Note("sync", path());
-      return real_->Sync();
+      return PassingFile::Sync();
     }
-    uint64_t size_bytes() const override { return real_->size_bytes(); }
-    const std::string& path() const override { return real_->path(); }
-    int descriptor() const override { return real_->descriptor(); }
 
    private:
     ColdFiles& files_;
-    const std::unique_ptr<io::File> real_;
   };
 
   void Note(const std::string& operation, const std::string& path) {

@@ -40,32 +40,21 @@ class HangingFiles : public internal::ColdFiles {
   }
 
  private:
-  class HangingFile : public io::File {
+  class HangingFile : public internal::PassingFile {
    public:
     HangingFile(HangingFiles& files, std::unique_ptr<io::File> real)
-        : files_(files), real_(std::move(real)) {}
-    using io::File::Append;
-    Status Append(std::span<const std::string_view> parts) override { return real_->Append(parts); }
-    Status WriteAt(uint64_t position_bytes, std::string_view bytes) override {
-      return real_->WriteAt(position_bytes, bytes);
-    }
+        : PassingFile(std::move(real)), files_(files) {}
     Result<size_t> ReadAt(uint64_t position_bytes, size_t size, char* out) const override {
       files_.Wait();
-      return real_->ReadAt(position_bytes, size, out);
+      return PassingFile::ReadAt(position_bytes, size, out);
     }
     Result<bool> TryReadAt(uint64_t position_bytes, size_t size, char* out) const override {
       files_.Wait();
-      return real_->TryReadAt(position_bytes, size, out);
+      return PassingFile::TryReadAt(position_bytes, size, out);
     }
-    Status Truncate(uint64_t size_bytes) override { return real_->Truncate(size_bytes); }
-    Status Sync() override { return real_->Sync(); }
-    uint64_t size_bytes() const override { return real_->size_bytes(); }
-    const std::string& path() const override { return real_->path(); }
-    int descriptor() const override { return real_->descriptor(); }
 
    private:
     HangingFiles& files_;
-    const std::unique_ptr<io::File> real_;
   };
 
   void Wait() {
@@ -294,13 +283,16 @@ TEST_F(RemoteLogTest, WhatAKillLeftIsRemoved) {
 TEST_F(RemoteLogTest, StorageThatIsAwayHoldsUpNothingElse) {
   FillLog();
   ASSERT_TRUE(MovedUntil(10));
-  const int64_t local_start = StatusOf().local_start_offset;
   Stop();
   fs::rename(root(), root() + "-away");
   TabletTest::Start();
   LeadAll();
   const int64_t time_ms = io::SystemClock().NowMs();
   FillLog();
+  // All that was copied before goes here; from then on nothing does.
+  ASSERT_TRUE(
+      Soon([&] { return StatusOf().local_start_offset == StatusOf().remote_copied_offset; }));
+  const int64_t local_start = StatusOf().local_start_offset;
   // What the local log knows alone is found, though the remote manifest was not read yet.
   EXPECT_EQ(OffsetOf(kLogTable, 0, 2, time_ms).ValueOr(-1), 20);
   EXPECT_CODE(ErrorCode::kLogStorage, OffsetOf(kLogTable, 0, 2, 0));
