@@ -52,8 +52,10 @@ class KeySnapshotsTest : public internal::TabletTest {
   }
   template <typename Done>
   static bool Soon(Done done) {
-    for (int i = 0; i < 2000 && !done(); ++i)
+    for (int i = 0; i < 2000; ++i) {
+      if (done()) return true;  // Once is enough: it may not last.
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     return done();
   }
   // The newest snapshot of bucket 0 once it holds the log below `offset`.

@@ -38,8 +38,10 @@ class UnsavedTest : public internal::TabletTest {
   }
   template <typename Done>
   static bool Soon(Done done) {
-    for (int i = 0; i < 500 && !done(); ++i)
+    for (int i = 0; i < 500; ++i) {
+      if (done()) return true;  // Once is enough: it may not last.
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     return done();
   }
   // About 16 KiB into one bucket of each table.
