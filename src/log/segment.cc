@@ -83,7 +83,12 @@ bool Segment::Fits(uint64_t size_bytes, int64_t last_offset, uint64_t segment_by
 
 Status Segment::Append(std::span<const std::string_view> parts) {
   ASSIGN_OR_RAISE(const auto file, LogFile());
-  CHECK(file->size_bytes() == size_bytes_);
+  // It may have been opened again, and somebody else may have written to it meanwhile.
+  if (file->size_bytes() != size_bytes_) {
+    return Error(ErrorCode::kLogStorage,
+                 "log file has another size than was written file=", log_path_,
+                 " size_bytes=", file->size_bytes(), " written=", size_bytes_);
+  }
   RETURN_NOT_OK(file->Append(parts));
   size_bytes_ = file->size_bytes();
   return Status::OK();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace sluice::log {
 namespace {
@@ -70,6 +71,20 @@ void WriterStates::Add(const wire::LogBatchHeader& header) {
   writer.push_back({header.batch_sequence, header.base_offset, header.last_offset_delta,
                     header.commit_timestamp_ms});
   if (writer.size() > kBatchesKept) writer.erase(writer.begin());
+  if (writers_.size() > kWritersMax) ForgetOldest();
+}
+
+void WriterStates::ForgetOldest() {
+  const auto age = [](const Writer& writer) {
+    return std::pair(writer.back().timestamp_ms, writer.back().base_offset);
+  };
+  std::vector<std::pair<int64_t, int64_t>> ages;
+  ages.reserve(writers_.size());
+  for (const auto& [writer_id, writer] : writers_) ages.push_back(age(writer));
+  const auto first_kept = ages.begin() + kWritersMax / 8;
+  std::ranges::nth_element(ages, first_kept);
+  const auto oldest = *first_kept;
+  std::erase_if(writers_, [&](const auto& entry) { return age(entry.second) < oldest; });
 }
 
 void WriterStates::Expire(int64_t timestamp_ms) {

@@ -20,6 +20,9 @@ class WriterStates {
  public:
   /// Clients keep at most this many batches of a bucket in flight.
   static constexpr size_t kBatchesKept = 5;
+  /// Writers of one bucket. Beyond it the eighth that has been silent longest is forgotten: whoever
+  /// invents ids must not fill memory and snapshots.
+  static constexpr size_t kWritersMax = 1 << 14;
 
   struct Batch {
     int32_t sequence;
@@ -55,6 +58,8 @@ class WriterStates {
   static Result<WriterStates> FromJson(std::string_view json);
 
  private:
+  void ForgetOldest();
+
   std::unordered_map<int64_t, Writer> writers_;
 };
 

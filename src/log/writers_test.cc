@@ -54,6 +54,24 @@ TEST_F(WritersTest, OneRequestMayHoldSeveralBatchesOfAWriter) {
   EXPECT_EQ(AllBodies(*log_), (std::vector<std::string>{"0", "1", "2"}));
 }
 
+// Whoever invents writer ids fills neither memory nor snapshots, and those who write go on.
+TEST_F(WritersTest, TheOldestOfTooManyAreForgotten) {
+  WriterStates states;
+  wire::LogBatchHeader header;
+  header.batch_sequence = 0;
+  header.commit_timestamp_ms = 5;  // Those of one moment go by their offsets.
+  for (size_t i = 0; i <= WriterStates::kWritersMax; ++i) {
+    header.writer_id = 1000 + static_cast<int64_t>(i);
+    header.base_offset = static_cast<int64_t>(i);
+    states.Add(header);
+    EXPECT_LE(states.size(), WriterStates::kWritersMax);
+  }
+  EXPECT_EQ(states.size(), WriterStates::kWritersMax - WriterStates::kWritersMax / 8 + 1);
+  EXPECT_EQ(states.Find(1000), nullptr);
+  EXPECT_NE(states.Find(header.writer_id), nullptr);
+  EXPECT_NE(states.Find(1000 + WriterStates::kWritersMax / 8), nullptr);
+}
+
 TEST_F(WritersTest, SequencesWrap) {
   WriterStates states;
   EXPECT_EQ(WriterStates::NextSequence(INT32_MAX), 0);
