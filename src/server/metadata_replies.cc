@@ -58,6 +58,26 @@ void FillPartition(const meta::TableState& table, const meta::PartitionState& pa
   FillBuckets(partition.buckets, out->mutable_bucket_metadata());
 }
 
+// Counts down what an answer may still hold.
+class ReplyBound {
+ public:
+  explicit ReplyBound(uint64_t bytes_max) : bytes_max_(bytes_max), left_(bytes_max) {}
+  template <typename Entry>
+  Status Take(const Entry& entry) {
+    const uint64_t size_bytes = entry.ByteSizeLong();
+    if (size_bytes > left_) {
+      return Error(ErrorCode::kRecordTooLarge,
+                   "metadata of so many tables is too much for one answer bytes_max=", bytes_max_);
+    }
+    left_ -= size_bytes;
+    return Status::OK();
+  }
+
+ private:
+  const uint64_t bytes_max_;
+  uint64_t left_;
+};
+
 Status NoPartition(const types::TablePath& path, std::string_view name) {
   return Error(ErrorCode::kPartitionNotExists, "partition does not exist table=", path,
                " partition=", name);
@@ -77,22 +97,32 @@ Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state,
                                              const ClusterAddresses& addresses,
                                              std::string_view listener,
                                              const std::map<std::string, std::string>& additions,
-                                             const wire::MetadataRequest& request) {
+                                             const wire::MetadataRequest& request,
+                                             uint64_t bytes_max) {
   wire::MetadataResponse response;
   FillServers(addresses, listener, &response);
+  ReplyBound bound(bytes_max);
   std::set<int64_t> asked_tables;
+  std::set<int64_t> asked_partitions;  // Whoever asks twice is answered once.
   for (const auto& asked : request.table_path()) {
     ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(PathOf(asked)));
-    asked_tables.insert(table->info.table_id);
+    if (!asked_tables.insert(table->info.table_id).second) continue;
     FillTable(*table, additions, response.add_table_metadata());
+    RETURN_NOT_OK(bound.Take(*response.table_metadata().rbegin()));
   }
+  const auto add = [&](const meta::TableState& table,
+                       const meta::PartitionState& partition) -> Status {
+    if (!asked_partitions.insert(partition.info.partition_id).second) return Status::OK();
+    FillPartition(table, partition, response.add_partition_metadata());
+    return bound.Take(*response.partition_metadata().rbegin());
+  };
   for (const auto& asked : request.partitions_path()) {
     const types::TablePath path{asked.database_name(), asked.table_name()};
     const meta::TablePtr table = state.FindTable(path);
     const auto* partition =
         table == nullptr ? nullptr : table->FindPartition(asked.partition_name());
     if (partition == nullptr) return NoPartition(path, asked.partition_name());
-    FillPartition(*table, *partition, response.add_partition_metadata());
+    RETURN_NOT_OK(add(*table, *partition));
   }
   for (const int64_t id : request.partitions_id()) {
     const meta::TablePtr table = state.FindTableOfPartition(id);
@@ -100,7 +130,7 @@ Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state,
     if (partition == nullptr || !asked_tables.contains(table->info.table_id)) {
       return Error(ErrorCode::kPartitionNotExists, "partition does not exist partition_id=", id);
     }
-    FillPartition(*table, *partition, response.add_partition_metadata());
+    RETURN_NOT_OK(add(*table, *partition));
   }
   return response;
 }

@@ -18,12 +18,17 @@ using coordinator::PathOf;
 std::string TableJson(const meta::TableState& table,
                       const std::map<std::string, std::string>& additions);
 
+/// What one answer may hold of tables and partitions: a few bytes of a request ask for thousands.
+inline constexpr uint64_t kMetadataReplyBytesMax = 64 << 20;
+
+/// Each table and partition once, however often it is asked for.
 /// Errors: kTableNotExist for an unknown table; kPartitionNotExists for an unknown partition, and
-/// for an id of a partition whose table is not asked for.
+/// for an id of a partition whose table is not asked for; kRecordTooLarge past `bytes_max`.
 Result<wire::MetadataResponse> MetadataReply(const meta::CatalogState& state,
                                              const ClusterAddresses& addresses,
                                              std::string_view listener,
                                              const std::map<std::string, std::string>& additions,
-                                             const wire::MetadataRequest& request);
+                                             const wire::MetadataRequest& request,
+                                             uint64_t bytes_max = kMetadataReplyBytesMax);
 
 }  // namespace sluice::server

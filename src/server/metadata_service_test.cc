@@ -5,6 +5,7 @@
 #include "io/sim/sim_file_system.h"
 #include "io/sim/sim_world.h"
 #include "meta/memory_store.h"
+#include "server/metadata_replies_internal.h"
 #include "types/kv_snapshot.h"
 #include "wire/api.h"
 #include "wire/frame.h"
@@ -150,6 +151,31 @@ TEST_F(MetadataServiceTest, ATableComesWithItsBuckets) {
   EXPECT_FALSE(table.bucket_metadata(1).has_leader_id());
   ASSERT_OK_AND_ASSIGN(const auto descriptor, types::TableDescriptor::FromJson(table.table_json()));
   EXPECT_EQ(descriptor.bucket_count, 2);
+}
+
+// A few bytes of a request ask for thousands of the answer.
+TEST_F(MetadataServiceTest, AskedTwiceIsAnsweredOnceAndTheAnswerIsBounded) {
+  wire::MetadataRequest request;
+  for (int i = 0; i < 3; ++i) {
+    for (const char* name : {"orders", "days"}) {
+      auto* path = request.add_table_path();
+      path->set_database_name("fluss");
+      path->set_table_name(name);
+    }
+    auto* partition = request.add_partitions_path();
+    partition->set_database_name("fluss");
+    partition->set_table_name("days");
+    partition->set_partition_name("mon");
+    request.add_partitions_id(partition_id);
+  }
+  const auto answer = [&](uint64_t bytes_max) {
+    return MetadataReply(*catalog->state(), *membership.Get(), "CLIENT", {}, request, bytes_max);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto reply, answer(kMetadataReplyBytesMax));
+  EXPECT_EQ(reply.table_metadata_size(), 2);
+  EXPECT_EQ(reply.partition_metadata_size(), 1);
+  EXPECT_OK(answer(reply.ByteSizeLong()));
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, answer(reply.table_metadata(0).ByteSizeLong()));
 }
 
 TEST_F(MetadataServiceTest, UnknownNamesHaveTheCodesThatWritersBranchOn) {
