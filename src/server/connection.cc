@@ -113,9 +113,10 @@ io::Task<bool> ServedConnection::ReadFrame() {
 
 // Errors: the frame is too large, for a caller who has not logged in sooner than for others.
 Status ServedConnection::CheckFrame(const wire::RequestHeader& header, uint64_t size_bytes) const {
-  const uint64_t max_bytes = login_.done()
-                                 ? settings_->request_bytes_max
-                                 : std::min(settings_->request_bytes_max, Login::kRequestBytesMax);
+  uint64_t max_bytes = settings_->request_bytes_max;
+  if (!login_.done()) max_bytes = std::min(max_bytes, Login::kRequestBytesMax);
+  if (!settings_->internal && !wire::BringsRows(header.api_key))
+    max_bytes = std::min(max_bytes, wire::kPlainRequestBytesMax);
   if (size_bytes <= max_bytes) return Status::OK();
   if (!login_.Allows(header.api_key)) {
     return Error(ErrorCode::kAuthenticate, "log in first listener=", settings_->listener);

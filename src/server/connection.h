@@ -24,8 +24,9 @@ struct ConnectionSettings {
   std::string listener;
   bool internal = false;
   std::shared_ptr<const PlainUsers>
-      users;                               ///< Who may log in by SASL; null = no login (PLAINTEXT).
-  uint64_t request_bytes_max = 100 << 20;  ///< netty.server.max-request-size
+      users;  ///< Who may log in by SASL; null = no login (PLAINTEXT).
+  /// netty.server.max-request-size; without rows no request is larger than kPlainRequestBytesMax.
+  uint64_t request_bytes_max = 100 << 20;
   size_t requests_max = 500;             ///< netty.server.max-queued-requests, per connection here
   uint64_t unsent_bytes_max = 16 << 20;  ///< Answers in memory; above, no further request is read.
   std::chrono::milliseconds idle_max{10 * 60 * 1000};  ///< netty.connection.max-idle-time

@@ -126,6 +126,29 @@ TEST(ConnectionTest, AnOversizeRequestGetsAnErrorReplyThenTheEnd) {
   EXPECT_TRUE(served.echo.started.empty());
 }
 
+// Parsed, a request of small parts takes many times its bytes; rows are read where they lie.
+TEST(ConnectionTest, ARequestWithoutRowsHasABoundOfItsOwn) {
+  const auto head = [](wire::ApiKey key) {
+    std::string frame = wire::EncodeRequest({static_cast<int16_t>(key), 0, 42}, "");
+    StoreBe(frame.data(), static_cast<int32_t>(wire::kPlainRequestBytesMax + 1));
+    return frame;
+  };
+  for (const auto key : {wire::ApiKey::kListOffsets, wire::ApiKey::kLookup}) {
+    ServedWorld served({}, 100 << 20);
+    const auto connection = served.Connect();
+    ASSERT_OK(io::SyncWait(served.client, Write(*connection, head(key))));
+    EXPECT_CODE(ErrorCode::kRecordTooLarge, Next(served, *connection).body);
+  }
+  for (const auto key : {wire::ApiKey::kProduceLog, wire::ApiKey::kPutKv}) {
+    ServedWorld served({}, 100 << 20);
+    const auto connection = served.Connect();
+    ASSERT_OK(io::SyncWait(served.client, Write(*connection, head(key))));
+    served.world.RunFor(milliseconds(50));
+    EXPECT_EQ(served.listener->counters().refused_frames, 0);  // It waits for the body.
+    EXPECT_GT(served.budget.used_bytes(), wire::kPlainRequestBytesMax);
+  }
+}
+
 TEST(ConnectionTest, ALengthTooShortForAHeaderEndsTheConnection) {
   for (const int32_t length : {0, 3, 7, -1, INT32_MIN}) {
     ServedWorld served;

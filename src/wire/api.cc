@@ -97,6 +97,11 @@ static_assert(kApis.size() == 65);
 
 }  // namespace
 
+bool BringsRows(int16_t key) {
+  return key == static_cast<int16_t>(ApiKey::kProduceLog) ||
+         key == static_cast<int16_t>(ApiKey::kPutKv);
+}
+
 std::span<const ApiInfo> Apis() { return kApis; }
 
 const ApiInfo* FindApi(int16_t key) {

@@ -91,6 +91,12 @@ struct ApiInfo {
   }
 };
 
+/// The largest body of a call that brings no rows. One of small parts takes many times its bytes
+/// once it is parsed.
+constexpr uint64_t kPlainRequestBytesMax = 16 << 20;
+/// Whether a call brings rows: those are read where they lie.
+bool BringsRows(int16_t key);
+
 /// All calls by ascending key.
 std::span<const ApiInfo> Apis();
 /// The call with this key, null when there is none.
