@@ -88,6 +88,7 @@ Result<types::TableDescriptor> Ddl::ChangedDescriptor(const meta::TableState& ta
     RETURN_NOT_OK(CheckLakeFormat(*options_.settings, config, &descriptor));
     RETURN_NOT_OK(ApplyConfig(config, &descriptor));
   }
+  RETURN_NOT_OK(CheckColumnCount(descriptor.schema.columns.size() + change.add_columns.size()));
   for (const types::Column& column : change.add_columns)
     RETURN_NOT_OK(AddColumn(column, &descriptor));
   const bool enables = LakeEnabled(descriptor) && !LakeEnabled(table.info.descriptor);

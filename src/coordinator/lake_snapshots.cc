@@ -13,6 +13,13 @@ namespace sluice::coordinator {
 namespace {
 
 constexpr char kOffsetsSuffix[] = ".offsets";
+constexpr int kTablesMax = 1000;  // Of one request: each has a file to write or to read.
+
+Status CheckTables(int count) {
+  if (count <= kTablesMax) return Status::OK();
+  return Error(ErrorCode::kRecordTooLarge, "request names too many tables count=", count,
+               " most=", kTablesMax);
+}
 
 template <typename Entry>
 meta::PartitionBucket BucketOf(const Entry& entry) {
@@ -50,6 +57,7 @@ meta::BucketOffsets LatestOffsets(const meta::TableState& table) {
 
 io::Task<Result<wire::PrepareLakeTableSnapshotResponse>> LakeSnapshots::Prepare(
     wire::PrepareLakeTableSnapshotRequest request) {
+  CO_RETURN_NOT_OK(CheckTables(request.bucket_offsets_size()));
   wire::PrepareLakeTableSnapshotResponse response;
   for (const wire::PbTableOffsets& offsets : request.bucket_offsets()) {
     auto path = co_await PrepareTable(offsets, request.ignore_previous_table_offsets());
@@ -118,6 +126,8 @@ io::Task<Result<std::shared_ptr<const meta::BucketOffsets>>> LakeSnapshots::Read
 
 io::Task<Result<wire::CommitLakeTableSnapshotResponse>> LakeSnapshots::Commit(
     wire::CommitLakeTableSnapshotRequest request) {
+  CO_RETURN_NOT_OK(
+      CheckTables(request.tables_req_size() + request.lake_table_snapshot_metadata_size()));
   wire::CommitLakeTableSnapshotResponse response;
   std::map<int64_t, Timestamps> timestamps;
   for (const wire::PbLakeTableSnapshotInfo& info : request.tables_req()) {

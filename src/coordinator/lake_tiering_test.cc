@@ -240,6 +240,24 @@ TEST_F(LakeTieringTest, SwitchedOffAndDroppedTablesLeaveTheQueue) {
   EXPECT_EQ(Heartbeat(request).tiering_table_resp(0).error().error_code(), 7);
 }
 
+// Each table has a file to write.
+TEST_F(LakeTieringTest, ARequestOffersOffsetsOfSoManyTables) {
+  wire::PrepareLakeTableSnapshotRequest prepare;
+  wire::CommitLakeTableSnapshotRequest commit;
+  for (int i = 0; i < 1001; ++i) {
+    auto* offsets = prepare.add_bucket_offsets();
+    offsets->set_table_id(77);
+    Harness::SetPath(kTiered, offsets->mutable_table_path());
+    auto* snapshot = commit.add_tables_req();
+    snapshot->set_table_id(77);
+    snapshot->set_snapshot_id(1);
+  }
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, h_.Call<wire::PrepareLakeTableSnapshotResponse>(
+                                              ApiKey::kPrepareLakeTableSnapshot, prepare));
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, h_.Call<wire::CommitLakeTableSnapshotResponse>(
+                                              ApiKey::kCommitLakeTableSnapshot, commit));
+}
+
 TEST_F(LakeTieringTest, PrepareWritesAFileOfMergedOffsets) {
   const auto first = Prepare({{1, 10}});
   ASSERT_FALSE(first.has_error_code());

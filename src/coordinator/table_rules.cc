@@ -60,6 +60,7 @@ Status CheckKey(const TableDescriptor& descriptor, const std::vector<std::string
 Status CheckColumns(const TableDescriptor& descriptor) {
   if (descriptor.schema.columns.empty())
     return Error(ErrorCode::kInvalidTable, "table has no columns");
+  RETURN_NOT_OK(CheckColumnCount(descriptor.schema.columns.size()));
   std::set<std::string> seen;
   for (const Column& column : descriptor.schema.columns) {
     RETURN_NOT_OK(ValidateColumn(column));
@@ -268,6 +269,12 @@ Status FillTableDefaults(const ClusterSettings& settings, TableDescriptor* descr
   properties.try_emplace("table.kv.format-version", std::to_string(kKvFormatVersion));
   if (!MergeEngine(*descriptor).empty()) properties.try_emplace("table.delete.behavior", "IGNORE");
   return Status::OK();
+}
+
+Status CheckColumnCount(size_t count) {
+  if (count <= kColumnsMax) return Status::OK();
+  return Error(ErrorCode::kInvalidTable, "table has too many columns columns=", count,
+               " most=", kColumnsMax);
 }
 
 Status ValidateColumn(const Column& column) {

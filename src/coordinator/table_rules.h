@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,11 @@ Status FillTableDefaults(const ClusterSettings& settings, types::TableDescriptor
 /// Check a filled descriptor against the rules of the reference (7.3, 7.4), lake rules excepted.
 /// Errors: kInvalidTable, kInvalidConfig, kBucketMaxNum, each naming the column or option.
 Status ValidateTable(const ClusterSettings& settings, const types::TableDescriptor& descriptor);
+
+/// Columns of a table: each that is added is looked for among all others.
+inline constexpr size_t kColumnsMax = 8192;
+/// Errors: kInvalidTable.
+Status CheckColumnCount(size_t count);
 
 /// Check one column as CREATE or ADD COLUMN brings it. Errors: kInvalidTable.
 Status ValidateColumn(const types::Column& column);

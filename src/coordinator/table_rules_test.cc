@@ -75,6 +75,17 @@ TEST(TableRulesTest, AcceptsOrdinaryTables) {
   EXPECT_OK(Check(With(Table(), "table.log.ttl", "7 d")));
 }
 
+TEST(TableRulesTest, ATableHasSoManyColumns) {
+  TableDescriptor descriptor;
+  for (size_t i = 0; i < kColumnsMax; ++i) {
+    descriptor.schema.columns.push_back(
+        {.name = "c" + std::to_string(i), .type = DataType::Of(TypeKind::kInteger)});
+  }
+  EXPECT_OK(Check(descriptor));
+  descriptor.schema.columns.push_back({.name = "more", .type = DataType::Of(TypeKind::kInteger)});
+  EXPECT_CODE(ErrorCode::kInvalidTable, Check(descriptor));
+}
+
 TEST(TableRulesTest, RefusesBrokenColumns) {
   for (const char* name : {"__offset", "__timestamp", "__bucket", "_change_type", "_log_offset",
                            "_commit_timestamp"}) {
