@@ -278,6 +278,40 @@ TEST_F(LogCallsTest, ProjectionStopsInFrontOfADamagedBatch) {
   EXPECT_CODE(ErrorCode::kCorruptRecord, project(good.size()));
 }
 
+// A batch of nothing must not stop those who project, whatever schema it names.
+TEST_F(LogCallsTest, EmptyBatchesNameAKnownSchema) {
+  const std::string empty = LogBatch({});
+  const std::string unknown = LogBatch({}, {.schema_id = 77});
+  ASSERT_OK(Produce(0, LogBatch(SomeRows(0, 10))));
+  ASSERT_OK(Produce(0, empty));
+  EXPECT_CODE(ErrorCode::kSchemaNotExist, Produce(0, unknown));
+  ASSERT_OK(Produce(0, LogBatch(SomeRows(10, 10))));
+  FetchOptions how;
+  how.positions = {0};
+  ASSERT_OK_AND_ASSIGN(const auto fetched, Fetch({{0, 0}}, how));
+  EXPECT_FALSE(fetched[0].has_error_code()) << fetched[0].error_message();
+  // Older versions took the other too.
+  const TempDir folder;
+  ASSERT_OK_AND_ASSIGN(std::shared_ptr<io::File> file,
+                       io::LocalFileSystem().Open(io::JoinPath(folder.path(), "segment"),
+                                                  io::FileSystem::Mode::kCreateNew));
+  const std::string good = LogBatch(SomeRows(0, 10));
+  ASSERT_OK(file->Append(unknown + good));
+  ASSERT_OK_AND_ASSIGN(const auto info, tables.ById(kLogTable));
+  ASSERT_OK_AND_ASSIGN(const auto table, TableContext::Make(info, tables));
+  log::Log::Slice slice;
+  slice.size_bytes = file->size_bytes();
+  slice.ranges = {{file, 0, slice.size_bytes}};
+  ASSERT_OK_AND_ASSIGN(const auto projected,
+                       ProjectSlice(slice, *table, {0}, 1 << 20, /*may_wait=*/true));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, projected->Flatten());
+  wire::LogBatchIterator batches(bytes);
+  ASSERT_OK_AND_ASSIGN(const auto first, batches.Next());
+  EXPECT_EQ(first->header().record_count, 0);
+  ASSERT_OK_AND_ASSIGN(const auto second, batches.Next());
+  EXPECT_EQ(second->header().record_count, 10);
+}
+
 TEST_F(LogCallsTest, ProjectionOutsideTheSchemaIsRefused) {
   ASSERT_OK(Produce(0, LogBatch(SomeRows(0, 10))));
   FetchOptions how;

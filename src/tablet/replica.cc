@@ -94,12 +94,13 @@ io::Task<Status> Replica::GetReady(std::shared_ptr<Replica> self) {
 Status Replica::CheckBatch(const wire::LogBatchView& batch) const {
   const TableContext& table = *options_.table;
   if (!batch.append_only()) return Corrupt("log tables take append-only batches ", id());
-  if (batch.header().record_count == 0) return Status::OK();
+  const int32_t schema_id = batch.header().schema_id;
   if (table.log_format() == types::LogFormat::kArrow) {
-    ASSIGN_OR_RAISE(const auto schema, table.ArrowSchemaOf(batch.header().schema_id));
-    return wire::CheckRows(batch, *schema);
+    ASSIGN_OR_RAISE(const auto schema, table.ArrowSchemaOf(schema_id));
+    return batch.header().record_count == 0 ? Status::OK() : wire::CheckRows(batch, *schema);
   }
-  ASSIGN_OR_RAISE(const auto schema, table.SchemaOf(batch.header().schema_id));
+  ASSIGN_OR_RAISE(const auto schema, table.SchemaOf(schema_id));
+  if (batch.header().record_count == 0) return Status::OK();
   return kv::CheckLogRows(batch, table.log_format(), *schema);
 }
 

@@ -42,6 +42,11 @@ class Projection {
     ASSIGN_OR_RAISE(const auto header, wire::ParseLogBatchHeader(front));
     if (header.size_bytes() > room)
       return Corrupt("log batch ends early file=", range.file->path());
+    if (header.record_count == 0) {
+      // Its schema does not matter, and older versions took any.
+      ASSIGN_OR_RAISE(auto empty, wire::BatchProjector::ProjectEmpty(front));
+      return Cut{header.size_bytes(), std::move(empty)};
+    }
     ASSIGN_OR_RAISE(const wire::BatchProjector* projector, ProjectorOf(header.schema_id));
     auto projected = projector->Project(front);
     if (!projected.ok()) {

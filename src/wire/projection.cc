@@ -2,6 +2,7 @@
 
 #include <arrow/type.h>
 
+#include "base/check.h"
 #include "wire/arrow_message_internal.h"
 #include "wire/log_batch.h"
 #include "wire/log_batch_internal.h"
@@ -75,12 +76,23 @@ Result<ProjectedBatch> BatchProjector::Project(std::string_view front) const {
   if (front_bytes > front.size())
     return Corrupt("front of the log batch is cut size_bytes=", front.size());
   ASSIGN_OR_RAISE(const auto header, ParseLogBatchHeader(front));
+  if (header.record_count == 0) return ProjectEmpty(front);
   ProjectedBatch out;
   out.head = front.substr(0, header.header_bytes());
   if (header.magic == 1) internal::ClearStatisticsLength(out.head.data());
-  if (header.record_count > 0)
-    ARROW_RETURN_NOT_OK(ProjectBody(header, front.substr(0, front_bytes), &out));
+  ARROW_RETURN_NOT_OK(ProjectBody(header, front.substr(0, front_bytes), &out));
   out.size_bytes += out.head.size();
+  internal::SetLogBatchLength(out.head.data(), out.size_bytes);
+  return out;
+}
+
+Result<ProjectedBatch> BatchProjector::ProjectEmpty(std::string_view front) {
+  ASSIGN_OR_RAISE(const auto header, ParseLogBatchHeader(front));
+  CHECK(header.record_count == 0);
+  ProjectedBatch out;
+  out.head = front.substr(0, header.header_bytes());
+  if (header.magic == 1) internal::ClearStatisticsLength(out.head.data());
+  out.size_bytes = out.head.size();
   internal::SetLogBatchLength(out.head.data(), out.size_bytes);
   return out;
 }

@@ -48,7 +48,9 @@ class BatchProjector {
   /// Errors: kCorruptRecord when the batch breaks its format or does not have the columns of the
   /// schema.
   Result<ProjectedBatch> Project(std::string_view front) const;
-  /// The same with the ranges filled in, for a batch in memory.
+  /// The same for a batch without records, which is of no schema.
+  static Result<ProjectedBatch> ProjectEmpty(std::string_view front);
+  /// As Project, with the ranges filled in, for a batch in memory.
   Result<std::string> ProjectInMemory(std::string_view batch) const;
 
  private:
