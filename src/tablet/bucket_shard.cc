@@ -30,12 +30,12 @@ Saver::Options SaverOptionsOf(const TabletOptions& server, io::Loop& loop,
 }  // namespace
 
 BucketShard::BucketShard(Options options)
-    : options_(options),
-      loop_(&options.server->shards->loop(options.index)),
-      log_files_(*options.server->files, options.server->open_files_max),
-      scanners_(options.index, LimitsOf(*options.server), *options.server->random),
-      saver_(SaverOptionsOf(*options.server, *loop_, [this] { return Replicas(); })),
-      snapshots_(options.server, loop_) {}
+    : options_(std::move(options)),
+      loop_(&options_.server->shards->loop(options_.index)),
+      log_files_(*options_.server->files, options_.server->open_files_max),
+      scanners_(options_.index, LimitsOf(*options_.server), *options_.server->random),
+      saver_(SaverOptionsOf(*options_.server, *loop_, [this] { return Replicas(); })),
+      snapshots_(options_.server, loop_) {}
 
 Result<std::shared_ptr<Replica>> BucketShard::Find(const types::BucketId& id) const {
   const auto found = replicas_.find(id);
@@ -61,6 +61,7 @@ io::Task<Status> BucketShard::TakeInTurn(News news) {
     CO_ASSIGN_OR_RETURN(auto opened, co_await OpenReplica(news));
     found = replicas_.emplace(news.id, std::move(opened)).first;
     in_order_.insert(news.id);
+    options_.opened(news.id);
   }
   const std::shared_ptr<Replica> replica = found->second;
   CO_RETURN_NOT_OK(

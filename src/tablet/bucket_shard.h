@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -29,6 +30,8 @@ class BucketShard {
     const TabletOptions* server = nullptr;
     TableContexts* tables = nullptr;
     size_t index = 0;  ///< Of the shard.
+    /// Told once a bucket's log has opened.
+    std::function<void(const types::BucketId& id)> opened;
   };
   explicit BucketShard(Options options);
 

@@ -21,7 +21,7 @@ BucketShard::News NewsOf(TabletCore& core, const wire::PbNotifyLeaderAndIsrReqFo
   news.leadership.leader_epoch = bucket.leader_epoch();
   news.leadership.bucket_epoch = bucket.bucket_epoch();
   news.leadership.isr.assign(bucket.isr().begin(), bucket.isr().end());
-  news.recovery_point = core.TakeRecoveryPoint(news.id);
+  news.recovery_point = core.RecoveryPointOf(news.id);
   return news;
 }
 
@@ -85,6 +85,10 @@ Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call) {
     });
   }
   const auto parts = co_await gather.Take();
+  // Whose bucket goes is dropped, or read again at its next use.
+  for (const auto& bucket : buckets) {
+    if (bucket.delete_()) core->tables().Forget(bucket.table_bucket().table_id());
+  }
   wire::StopReplicaResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_stop_replicas_resp();

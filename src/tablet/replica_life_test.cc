@@ -1,4 +1,5 @@
 // Leadership, restarts, removal: what happens to buckets over time.
+#include "log/checkpoint.h"
 #include "tablet/testing_internal.h"
 
 namespace sluice::tablet {
@@ -34,6 +35,28 @@ TEST_F(ReplicaLifeTest, OldEpochsAreRefused) {
 
 TEST_F(ReplicaLifeTest, UnknownTableIsNamed) {
   EXPECT_CODE(ErrorCode::kTableNotExist, Lead(77, 0, 0, 0));
+}
+
+// A log that is damaged below its recovery point is for a person to see, however often it is tried.
+TEST_F(ReplicaLifeTest, ADamagedLogIsNotCutByTheSecondTry) {
+  auto& real = io::LocalFileSystem();
+  ASSERT_OK(Lead(kLogTable, 0, 0, 0));
+  for (int i = 0; i < 3; ++i) ASSERT_OK(Produce(0, LogBatch({{i, "log", i}})));
+  Stop();
+  // As after a kill that came before the first writer snapshot, but after a checkpoint file.
+  const std::string log = io::JoinPath(folder.path(), "db/log-3/log-0");
+  ASSERT_OK(real.Remove(io::JoinPath(folder.path(), log::kCleanShutdownFile)));
+  ASSERT_OK(real.Remove(io::JoinPath(log, "00000000000000000003.writer_snapshot")));
+  const types::BucketId id{kLogTable, std::nullopt, 0};
+  ASSERT_OK(
+      log::WriteCheckpoint(real, io::JoinPath(folder.path(), log::kRecoveryPointFile), {{id, 3}}));
+  const std::string path = io::JoinPath(log, "00000000000000000000.log");
+  ASSERT_OK_AND_ASSIGN(const std::string whole, real.ReadFile(path));
+  const std::string half = whole.substr(0, whole.size() / 2);
+  ASSERT_OK(real.ReplaceFile(path, half));
+  Start();
+  for (int i = 0; i < 3; ++i) EXPECT_CODE(ErrorCode::kCorruptRecord, Lead(kLogTable, 0, 1, 1));
+  EXPECT_TRUE(real.ReadFile(path).ValueOrDie() == half);
 }
 
 class RestartTest : public internal::TabletTest, public testing::WithParamInterface<bool> {
@@ -92,6 +115,23 @@ INSTANTIATE_TEST_SUITE_P(Ends, RestartTest, testing::Values(true, false),
 TEST_F(ReplicaLifeTest, FolderIsHeldByOneProcess) {
   TabletService second(options);
   EXPECT_FALSE(io::SyncWait(loop(), second.Start(loop())).ok());
+}
+
+// Else the tables that come and go would pile up.
+TEST_F(ReplicaLifeTest, ADroppedTableIsForgotten) {
+  ASSERT_OK(Lead(kKeyTable, 0, 0, 0));
+  ASSERT_OK(Put(0, {{1, "a", 1}}, {2}));
+  tables.SetProperty(kKeyTable, "table.delete.behavior", "disable");
+  wire::StopReplicaRequest request;
+  request.set_coordinator_epoch(1);
+  auto* entry = request.add_stop_replicas_req();
+  entry->mutable_table_bucket()->set_table_id(kKeyTable);
+  entry->mutable_table_bucket()->set_bucket_id(0);
+  entry->set_leader_epoch(0);
+  entry->set_delete_(true);
+  ASSERT_OK(Ask<wire::StopReplicaResponse>(wire::ApiKey::kStopReplica, request));
+  ASSERT_OK(Lead(kKeyTable, 0, 1, 1));
+  EXPECT_CODE(ErrorCode::kDeletionDisabled, Put(0, {{1, "a", 1}}, {2}));  // Read anew.
 }
 
 TEST_F(ReplicaLifeTest, StopReplicaRemovesFilesWhenTold) {

@@ -78,12 +78,13 @@ class TableContexts {
   explicit TableContexts(const TableSource& source) : source_(source) {}
   /// Errors: kTableNotExist.
   Result<TableContextPtr> Get(int64_t table_id);
-  /// Read the table again at next use, after news of it.
+  /// Read the table again at next use, after news of it or its end.
   void Forget(int64_t table_id);
+  size_t size() const;
 
  private:
   const TableSource& source_;
-  std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards what follows.
   std::unordered_map<int64_t, TableContextPtr> contexts_;
   uint64_t news_ = 0;  // Counts calls of Forget.
 };

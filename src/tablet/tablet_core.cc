@@ -17,7 +17,9 @@ TabletCore::TabletCore(TabletOptions options)
     : options_(std::move(options)), tables_(*options_.tables) {
   CHECK(options_.shards != nullptr && options_.files != nullptr && options_.key_stores != nullptr);
   for (size_t i = 0; i < options_.shards->size(); ++i) {
-    shards_.push_back(std::make_unique<BucketShard>(BucketShard::Options{&options_, &tables_, i}));
+    auto opened = [this](const types::BucketId& id) { ForgetRecoveryPoint(id); };
+    shards_.push_back(std::make_unique<BucketShard>(
+        BucketShard::Options{&options_, &tables_, i, std::move(opened)}));
   }
   timers_.resize(shards_.size());
   tending_.resize(shards_.size());
@@ -47,13 +49,16 @@ Status TabletCore::OpenFolder() {
   return Status::OK();
 }
 
-int64_t TabletCore::TakeRecoveryPoint(const types::BucketId& id) {
+int64_t TabletCore::RecoveryPointOf(const types::BucketId& id) {
   const std::lock_guard lock(mutex_);
   const auto found = recovery_points_.find(id);
   if (found == recovery_points_.end()) return log::Log::kScanAll;
-  const int64_t point = cleanly_closed_ ? log::Log::kCleanlyClosed : found->second;
-  recovery_points_.erase(found);
-  return point;
+  return cleanly_closed_ ? log::Log::kCleanlyClosed : found->second;
+}
+
+void TabletCore::ForgetRecoveryPoint(const types::BucketId& id) {
+  const std::lock_guard lock(mutex_);
+  recovery_points_.erase(id);
 }
 
 void TabletCore::StartTimers() {

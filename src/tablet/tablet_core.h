@@ -65,7 +65,10 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   /// was seen.
   Status SeeCoordinator(int32_t epoch);
   /// Where to start checking a log that opens for the first time since the start.
-  int64_t TakeRecoveryPoint(const types::BucketId& id);
+  int64_t RecoveryPointOf(const types::BucketId& id);
+  /// It has opened: what is recorded from now on is the log's own. One that could not be opened
+  /// keeps its point, since what lies below it is never cut without a person.
+  void ForgetRecoveryPoint(const types::BucketId& id);
 
   io::Task<std::vector<BucketStatus>> Statuses(io::Loop& loop);
 
