@@ -182,6 +182,8 @@ class Log {
   /// `ran` is what Run gave. After a failed one the log refuses to go on: the kernel may have
   /// dropped the pages.
   Status FinishFlush(const PendingFlush& flush, const Status& ran);
+  /// As after a failed flush: somebody else's sync of these files failed.
+  void RefuseFurther() { broken_ = true; }
   /// Checkpoint flush, so that Open reads almost nothing.
   Status Close();
   /// Whether Close has nothing to write.

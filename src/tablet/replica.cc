@@ -239,9 +239,9 @@ io::Task<Result<bool>> Replica::SaveLog(std::shared_ptr<Replica> self, log::Log:
   CO_ASSIGN_OR_RETURN(auto flush, self->log_->BeginFlush(kind));
   auto pending = std::make_shared<log::Log::PendingFlush>(std::move(flush));
   auto began = std::make_shared<bool>(false);
-  auto run = [pending, began] {
+  auto run = [self, pending, began] {
     *began = true;
-    return pending->Run();
+    return self->log_sync_.RunOther([&] { return pending->Run(); });
   };
   const Status ran =
       co_await self->options_.server->sync_pool->Run(*self->options_.loop, std::move(run));

@@ -150,6 +150,7 @@ io::Task<bool> Replica::MoveKeys(std::shared_ptr<Replica> self) {
 }
 
 void Replica::OnKeysMoved(const Status& status) {
+  if (log_sync_.failed()) log_->RefuseFurther();
   Account();
   if (const auto moved = std::exchange(keys_moved_, std::nullopt)) moved->Set(status.ok());
 }

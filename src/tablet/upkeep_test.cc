@@ -1,5 +1,6 @@
 // What runs by itself: checkpoints, retention, and the small parts behind them.
 #include "log/checkpoint.h"
+#include "tablet/failing_sync_testing.h"
 #include "tablet/log_sync.h"
 #include "tablet/scanners.h"
 #include "tablet/table_context.h"
@@ -300,6 +301,63 @@ TEST(LogSyncTest, SyncsWhatIsThere) {
   EXPECT_OK(sync.Run(20));
   LogSync missing(files, io::JoinPath(folder.path(), "no"));
   EXPECT_FALSE(missing.Run(1).ok());
+}
+
+// The kernel tells a failed write once; whoever syncs after that sees none.
+TEST(LogSyncTest, FailsForGood) {
+  TempDir folder;
+  internal::FailingSyncFiles files;
+  ASSERT_OK(files.Open(io::JoinPath(folder.path(), "00000000000000000000.log"),
+                       io::FileSystem::Mode::kCreateNew));
+  LogSync sync(files, folder.path());
+  files.fails_next = true;
+  EXPECT_FALSE(sync.Run(1).ok());
+  EXPECT_TRUE(sync.failed());
+  EXPECT_CODE(ErrorCode::kLogStorage, sync.Run(1));
+  EXPECT_CODE(ErrorCode::kLogStorage, sync.RunOther([] { return Status::OK(); }));
+  // The other way round: what the log's own flush was told.
+  LogSync another(files, folder.path());
+  EXPECT_OK(another.RunOther([] { return Status::OK(); }));
+  EXPECT_OK(another.Run(1));
+  EXPECT_FALSE(another.RunOther([] { return Status::IOError("lost"); }).ok());
+  EXPECT_CODE(ErrorCode::kLogStorage, another.Run(2));
+}
+
+class LostWriteTest : public UpkeepTest {
+ protected:
+  void SetUp() override {
+    files = &failing;
+    UpkeepTest::SetUp();
+    Stop();
+    options.write_back_bytes_max = 4 << 20;  // It must not be full before the sync has failed.
+    TabletTest::Start();
+    LeadAll();
+  }
+  internal::FailingSyncFiles failing;
+};
+
+// Else the keys would be ahead of a log that lacks records.
+TEST_F(LostWriteTest, KeysDoNotMovePastALogWhoseSyncFailed) {
+  failing.fails_next = true;
+  const std::string name(10'000, 'n');
+  Status put;
+  for (int32_t id = 0; id < 20'000 && CodeOf(put) != ErrorCode::kLogStorage; ++id) {
+    put = Put(0, {{id, name, id}}).status();
+    if (!put.ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_CODE(ErrorCode::kLogStorage, put);
+  EXPECT_FALSE(failing.fails_next);
+  EXPECT_OK(Put(1, {{1, name, 1}}));  // Other buckets go on.
+  // All that was acknowledged comes back from the log: nothing of it is in the store.
+  Drop();
+  TabletTest::Start();
+  LeadAll();
+  const auto buckets = io::SyncWait(loop(), service->Buckets(loop()));
+  for (const BucketStatus& bucket : buckets) {
+    if (bucket.id.table_id != kKeyTable || bucket.id.bucket != 0) continue;
+    EXPECT_EQ(bucket.opened_replay_bytes, bucket.log_size_bytes);
+  }
+  EXPECT_OK(Put(0, {{1, name, 1}}));
 }
 
 class ScannersTest : public testing::Test {
