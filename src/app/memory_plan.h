@@ -9,6 +9,7 @@ namespace sluice::app {
 struct MemoryPlan {
   uint64_t limit_bytes = 0;
   uint64_t request_bytes = 0;  ///< Bodies of requests under way.
+  uint64_t call_bytes = 0;     ///< What they hold beside them: large answers until they are sent.
   uint64_t mailbox_bytes = 0;  ///< Work that waits for shards, all together.
   uint64_t write_back_bytes =
       0;  ///< Keys not yet in RocksDB, all buckets; puts are refused beyond.

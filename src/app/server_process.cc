@@ -218,6 +218,7 @@ Status ServerProcess::Parts::StartTablet() {
   options.snapshot_pool = snapshot_pool.get();
   options.disk = data_disk;
   options.write_back_share_bytes = memory.write_back_bytes;
+  options.call_bytes_max = memory.call_bytes;
   options.new_writer_id = [this](io::Loop& loop) { return coordinator->NewWriterId(loop); };
   options.new_column_ids = [this](io::Loop& loop, int64_t table_id, int64_t count) {
     return coordinator->NewColumnIds(loop, table_id, count);

@@ -24,6 +24,8 @@ void Payload::Add(FileRange range) {
 
 void Payload::Add(Payload other) {
   size_bytes_ += other.size_bytes_;
+  kept_.insert(kept_.end(), std::make_move_iterator(other.kept_.begin()),
+               std::make_move_iterator(other.kept_.end()));
   if (parts_.empty()) {
     parts_ = std::move(other.parts_);
     return;

@@ -31,6 +31,8 @@ class Payload {
   void Add(Payload other);
   /// Put `bytes` in front of everything.
   void Prepend(std::string bytes);
+  /// Let `owner` live as long as this, which is until everything was sent.
+  void Keep(std::shared_ptr<const void> owner) { kept_.push_back(std::move(owner)); }
 
   uint64_t size_bytes() const { return size_bytes_; }
   const std::vector<Part>& parts() const { return parts_; }
@@ -39,6 +41,7 @@ class Payload {
 
  private:
   std::vector<Part> parts_;
+  std::vector<std::shared_ptr<const void>> kept_;
   uint64_t size_bytes_ = 0;
 };
 

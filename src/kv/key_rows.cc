@@ -7,6 +7,8 @@
 namespace sluice::kv {
 namespace {
 
+constexpr size_t kRecordHeadBytesMax = 9;  // Of a KV batch: two lengths.
+
 Result<std::string> EncodePart(types::RowFormat format, const types::Column& column,
                                const std::string& text) {
   ASSIGN_OR_RAISE(const auto array, types::PartitionValue(*column.type, text));
@@ -45,11 +47,13 @@ Result<KeyRows> KeyRows::Make(const types::TableDescriptor& table, const RowVers
   return rows;
 }
 
-Result<std::vector<std::string>> KeyRows::RowsOf(std::span<const std::string_view> keys) const {
+Result<std::vector<std::string>> KeyRows::RowsOf(std::span<const std::string_view> keys,
+                                                 size_t bytes_max) const {
   ASSIGN_OR_RAISE(const auto batch, types::DecodeKeys(format_, key_codec_.columns(), keys));
   std::vector<std::string> key_rows;
   RETURN_NOT_OK(key_codec_.Encode(*batch, 0, batch->num_rows(), &key_rows));
   std::vector<std::string> rows;
+  size_t size_bytes = 0;
   Parts parts(latest_.codec.columns().size());
   for (const auto& [position, part] : partition_parts_) parts[static_cast<size_t>(position)] = part;
   for (const std::string& key_row : key_rows) {
@@ -57,6 +61,12 @@ Result<std::vector<std::string>> KeyRows::RowsOf(std::span<const std::string_vie
     for (size_t i = 0; i < positions_.size(); ++i)
       parts[static_cast<size_t>(positions_[i])] = key_parts[i];
     rows.push_back(latest_.codec.Join(parts));
+    size_bytes += keys[rows.size() - 1].size() + rows.back().size() + kRecordHeadBytesMax;
+    if (size_bytes > bytes_max) {
+      return Error(ErrorCode::kRecordTooLarge,
+                   "rows of keys are too much for one put keys=", keys.size(),
+                   " bytes_max=", bytes_max);
+    }
   }
   return rows;
 }

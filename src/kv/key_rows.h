@@ -16,8 +16,10 @@ class KeyRows {
   static Result<KeyRows> Make(const types::TableDescriptor& table, const RowVersion& latest,
                               std::span<const std::string> partition_values);
 
-  /// A row of the latest schema per stored key. Errors: kCorruptRecord for bytes that are no key.
-  Result<std::vector<std::string>> RowsOf(std::span<const std::string_view> keys) const;
+  /// A row of the latest schema per stored key. Errors: kCorruptRecord for bytes that are no key;
+  /// kRecordTooLarge when keys and rows make more than `bytes_max` of a KV batch.
+  Result<std::vector<std::string>> RowsOf(std::span<const std::string_view> keys,
+                                          size_t bytes_max = SIZE_MAX) const;
 
   /// Where the primary key stands in the latest schema.
   const std::vector<int>& key_columns() const { return key_columns_; }

@@ -23,7 +23,6 @@ namespace {
 // Scans freeze the active layer; every frozen layer is one more look on each read.
 constexpr size_t kFrozenLayersMax = 8;
 constexpr std::chrono::seconds kFlushRetryDelay{1};
-constexpr size_t kKeptScanRowsMax = 10'000;
 constexpr size_t kKeysPerRead = 64;  // Of the store; each may have a large value.
 
 Applied Advanced(const Applied& from, int64_t log_offset, int64_t row_count_delta) {
@@ -50,11 +49,28 @@ class ByteBound {
   size_t left_;
 };
 
+// Counts what one turn of a shard reads.
+class Turn {
+ public:
+  void Take(size_t size_bytes) {
+    ++rows_;
+    bytes_ += size_bytes;
+  }
+  bool is_over() const { return rows_ >= kTurnRowsMax || bytes_ >= kTurnBytesMax; }
+
+ private:
+  size_t rows_ = 0;
+  size_t bytes_ = 0;
+};
+
+// Values that start with `prefix`. Those of a `turn` end with it.
 Result<std::vector<std::string>> ReadRange(MergeCursor& cursor, std::string_view prefix,
-                                           size_t limit, ByteBound* bound) {
+                                           size_t limit, ByteBound* bound, Turn* turn) {
   std::vector<std::string> values;
   if (limit == 0) return values;
   for (cursor.Seek(prefix); cursor.valid() && cursor.key().starts_with(prefix); cursor.Next()) {
+    if (turn != nullptr && turn->is_over()) break;
+    if (turn != nullptr) turn->Take(cursor.value().size());
     RETURN_NOT_OK(bound->Take(cursor.value().size()));
     values.emplace_back(cursor.value());
     if (values.size() == limit) break;
@@ -110,11 +126,12 @@ Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
   return prepared;
 }
 
-Result<KvTablet::KeyBatch> KvTablet::BatchOfKeys(std::span<const std::string_view> keys) const {
+Result<KvTablet::KeyBatch> KvTablet::BatchOfKeys(std::span<const std::string_view> keys,
+                                                 size_t bytes_max) const {
   const RowVersion& latest = rows_->versions.latest();
   ASSIGN_OR_RAISE(const KeyRows key_rows,
                   KeyRows::Make(options_.table.descriptor, latest, options_.partition_values));
-  ASSIGN_OR_RAISE(const std::vector<std::string> rows, key_rows.RowsOf(keys));
+  ASSIGN_OR_RAISE(const std::vector<std::string> rows, key_rows.RowsOf(keys, bytes_max));
   std::vector<wire::KvRecord> records;
   for (size_t i = 0; i < keys.size(); ++i) records.push_back({keys[i], rows[i]});
   return KeyBatch{wire::BuildKvBatch(static_cast<int16_t>(latest.schema_id), -1, -1, records),
@@ -223,10 +240,13 @@ Result<MergeCursor> KvTablet::CachedCursor() const {
 Result<std::optional<std::string>> KvTablet::FirstCached(size_t limit, size_t bytes_max) const {
   ASSIGN_OR_RAISE(MergeCursor cursor, CachedCursor());
   ByteBound bound(bytes_max);
+  Turn turn;
   wire::ValueBatchBuilder batch;
   size_t left = limit;
   if (left > 0) cursor.Seek("");
   for (; left > 0 && cursor.valid(); --left) {
+    if (turn.is_over()) return std::nullopt;
+    turn.Take(cursor.value().size());
     RETURN_NOT_OK(bound.Take(cursor.value().size()));
     batch.Add(cursor.value());
     if (left > 1) cursor.Next();
@@ -240,37 +260,43 @@ Result<std::optional<std::vector<std::vector<std::string>>>> KvTablet::ReadCache
     const KeyRanges& ranges) const {
   ASSIGN_OR_RAISE(MergeCursor cursor, CachedCursor());
   ByteBound bound(ranges.bytes_max);
+  Turn turn;
   std::vector<std::vector<std::string>> lists;
   for (const std::string& prefix : ranges.prefixes) {
-    ASSIGN_OR_RAISE(auto values, ReadRange(cursor, prefix, ranges.limit, &bound));
-    if (cursor.missed()) return std::nullopt;
+    ASSIGN_OR_RAISE(auto values, ReadRange(cursor, prefix, ranges.limit, &bound, &turn));
+    if (cursor.missed() || turn.is_over()) return std::nullopt;
     lists.push_back(std::move(values));
   }
   return lists;
 }
 
 Result<std::function<Result<std::vector<std::vector<std::string>>>()>> KvTablet::ReadLater(
-    KeyRanges ranges) const {
+    KeyRanges ranges, size_t* copied_bytes) const {
   struct Snapshot {
     KeyRanges ranges;
     std::vector<Layer> layers;  // Per range.
     std::vector<std::unique_ptr<KeyStore::Cursor>> cursors;
   };
   auto snapshot = std::make_shared<Snapshot>(Snapshot{std::move(ranges), {}, {}});
+  ByteBound copies(kReadBytesMax);
+  size_t copied = 0;
   for (const std::string& prefix : snapshot->ranges.prefixes) {
-    const bool everything = prefix.empty() && snapshot->ranges.limit > kKeptScanRowsMax;
+    const bool everything = prefix.empty() && snapshot->ranges.limit > kTurnRowsMax;
     const auto use = everything ? KeyStore::CursorUse::kWhole : KeyStore::CursorUse::kRange;
     snapshot->layers.push_back(write_back_->VisibleIn(prefix, snapshot->ranges.limit));
+    copied += snapshot->layers.back().size_bytes();
+    RETURN_NOT_OK(copies.Take(snapshot->layers.back().size_bytes()));
     ASSIGN_OR_RAISE(auto cursor, store_->NewCursor(use));
     snapshot->cursors.push_back(std::move(cursor));
   }
+  if (copied_bytes != nullptr) *copied_bytes = copied;
   return [store = store_, snapshot]() -> Result<std::vector<std::vector<std::string>>> {
     std::vector<std::vector<std::string>> lists;
     ByteBound bound(snapshot->ranges.bytes_max);
     for (size_t i = 0; i < snapshot->layers.size(); ++i) {
       MergeCursor cursor({&snapshot->layers[i]}, std::move(snapshot->cursors[i]));
       ASSIGN_OR_RAISE(auto values, ReadRange(cursor, snapshot->ranges.prefixes[i],
-                                             snapshot->ranges.limit, &bound));
+                                             snapshot->ranges.limit, &bound, /*turn=*/nullptr));
       lists.push_back(std::move(values));
     }
     return lists;

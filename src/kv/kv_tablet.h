@@ -74,6 +74,10 @@ struct Prepared {
 /// Values that one read or one put may take into memory.
 constexpr size_t kReadBytesMax = 256 << 20;
 
+/// Values that a shard reads in one turn. More are read on a pool, also from memory.
+constexpr size_t kTurnRowsMax = 10'000;
+constexpr size_t kTurnBytesMax = 4 << 20;
+
 /// Keys to read: those that start with each prefix, at most `limit` of them each.
 struct KeyRanges {
   std::vector<std::string> prefixes;  ///< "" = all keys.
@@ -132,12 +136,14 @@ class KvTablet {
   Result<Prepared> Prepare(const wire::KvBatchView& batch, std::span<const int> target_columns,
                            PutMode mode, Reads reads = Reads::kMayWait);
   /// What Prepare takes with `kIfAbsent` to give these keys rows of nothing else, a partial update
-  /// of `target_columns`. Errors: kCorruptRecord for bytes that are no key.
+  /// of `target_columns`. Errors: kCorruptRecord for bytes that are no key; kRecordTooLarge when
+  /// keys and rows pass `bytes_max`.
   struct KeyBatch {
     std::string batch;
     std::vector<int> target_columns;
   };
-  Result<KeyBatch> BatchOfKeys(std::span<const std::string_view> keys) const;
+  Result<KeyBatch> BatchOfKeys(std::span<const std::string_view> keys,
+                               size_t bytes_max = kReadBytesMax) const;
   /// Ids that Prepare needs at most for a batch of a table with an auto-increment column and does
   /// not have: to be added before. Unused ones are lost with the tablet.
   int64_t IdsLacking(const wire::KvBatchView& batch) const;
@@ -164,16 +170,17 @@ class KvTablet {
                                                          Reads reads = Reads::kMayWait,
                                                          size_t bytes_max = kReadBytesMax) const;
   /// Values in key order, one list per prefix, from memory alone; nullopt when the device would
-  /// have to be read. Errors: kRecordTooLarge.
+  /// have to be read, or more than a shard reads in one turn. Errors: kRecordTooLarge.
   Result<std::optional<std::vector<std::vector<std::string>>>> ReadCached(
       const KeyRanges& ranges) const;
   /// The first `limit` values of all keys as a value batch; nullopt and errors as above.
   Result<std::optional<std::string>> FirstCached(size_t limit,
                                                  size_t bytes_max = kReadBytesMax) const;
-  /// The same as ReadCached as work for a read pool, which shows the keys as they are now. The
-  /// store should be open (Warm of no keys).
+  /// The same as ReadCached as work for a read pool, which shows the keys as they are now: it has
+  /// copies of what is only in memory, `copied_bytes` of them. The store should be open (Warm of no
+  /// keys). Errors: kRecordTooLarge when the copies pass kReadBytesMax.
   Result<std::function<Result<std::vector<std::vector<std::string>>>()>> ReadLater(
-      KeyRanges ranges) const;
+      KeyRanges ranges, size_t* copied_bytes = nullptr) const;
   /// Errors: kTooManyScanners while the flusher has too much left to move.
   Result<std::unique_ptr<KvScan>> OpenScan();
   /// False while the store has files that are not open: Warm opens them.

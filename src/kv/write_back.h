@@ -86,7 +86,7 @@ class WriteBack {
   /// them are no removals.
   Layer VisibleIn(std::string_view prefix, size_t limit) const;
 
-  /// Turn the active layer into a frozen one; nothing when it is empty and the store lacks nothing.
+  /// Turn the active layer into a frozen one; nothing when it is empty.
   void Freeze();
   /// Freeze a layer without versions, for an end of the log that changed none.
   void FreezeEmpty();

@@ -30,8 +30,8 @@ class Shards {
   /// in memory, counts until it has run. False when the mailbox is full: the caller answers with a
   /// retriable error.
   [[nodiscard]] bool TryPost(size_t shard, size_t size_bytes, io::Loop::Callback work);
-  /// As TryPost for answers and control messages, which are few and small and must arrive: never
-  /// refused.
+  /// As TryPost for answers and messages of servers, which are few and small and must arrive: never
+  /// refused. A client's requests go by TryPost, however small.
   void Post(size_t shard, io::Loop::Callback work) { loop(shard).Post(std::move(work)); }
   size_t mailbox_bytes(size_t shard) const {
     return mailboxes_[shard]->bytes.load(std::memory_order_relaxed);

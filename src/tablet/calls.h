@@ -2,6 +2,7 @@
 #include "io/payload.h"
 #include "io/task.h"
 #include "io/transport.h"
+#include "tablet/request_limits.h"
 #include "tablet/tablet_core.h"
 
 namespace sluice::tablet {
@@ -32,10 +33,12 @@ Reply UpdateMetadata(TabletCorePtr core, io::Loop& loop, io::Call call);
 Reply NotifyLakeTableOffset(TabletCorePtr core, io::Loop& loop, io::Call call);
 
 /// Values of keys in ranges, from memory at once or else on the read pool. On the bucket's shard.
+/// The caller counts the values in `memory`.
 io::Task<Result<std::vector<std::vector<std::string>>>> ReadRanges(TabletCorePtr core,
                                                                    BucketShard* shard,
                                                                    types::BucketId id,
-                                                                   kv::KeyRanges ranges);
+                                                                   kv::KeyRanges ranges,
+                                                                   CallMemoryPtr memory);
 
 /// Id of a message that has partition_id? and bucket_id.
 template <typename M>

@@ -30,14 +30,18 @@ struct Fetch {
   wire::FetchLogRequest message;
   std::vector<Wanted> buckets;
   std::vector<types::BucketId> ids;
-  std::vector<std::vector<int32_t>> positions;  // By bucket; empty = all columns.
-  bool reads_remote = false;                    // The client reads remote segments by itself.
+  std::vector<std::shared_ptr<const std::vector<int32_t>>>
+      positions_of;           // By bucket, shared by those of a table; empty = all columns.
+  bool reads_remote = false;  // The client reads remote segments by itself.
   // What one look may still read of remote storage; its buckets are on several shards.
   mutable std::atomic<int64_t> remote_bytes_left = 0;
+  CallMemoryPtr memory;
+  bool copies = false;  // Some of the answer is copied out of the log.
 
   int64_t remote_bytes_max() const {
     return std::clamp<int64_t>(message.max_bytes(), 1, kRemoteBytesMax);
   }
+  const std::vector<int32_t>& positions(size_t slot) const { return *positions_of[slot]; }
   bool follower() const { return message.follower_server_id() >= 0; }
   // 0 = answer at once.
   uint64_t min_bytes() const {
@@ -57,29 +61,41 @@ bool ReadsRemote(const io::Principal* client) {
          (client->client_name == "fluss" || client->client_name == "fluss-rust");
 }
 
-Result<FetchPtr> ParseFetch(const std::string& body, bool reads_remote) {
+Result<FetchPtr> ParseFetch(const TabletCore& core, const std::string& body, bool reads_remote) {
   auto fetch = std::make_shared<Fetch>();
+  fetch->memory = core.NewCallMemory();
   fetch->reads_remote = reads_remote;
   ASSIGN_OR_RAISE(fetch->message, wire::ParseMessage<wire::FetchLogRequest>(body));
+  size_t count = 0;
   for (const auto& table : fetch->message.tables_req()) {
+    count += static_cast<size_t>(table.buckets_req_size());
+    ARROW_RETURN_NOT_OK(CheckNamed("buckets", count, kBucketsNamedMax));
+    ARROW_RETURN_NOT_OK(CheckNamed("columns", static_cast<size_t>(table.projected_fields_size()),
+                                   kColumnsNamedMax));
     std::vector<int32_t> positions;
     if (table.projection_pushdown_enabled()) {
       positions.assign(table.projected_fields().begin(), table.projected_fields().end());
       if (positions.empty())
         return Error(ErrorCode::kInvalidColumnProjection, "projection has no columns");
     }
+    const bool projects = !positions.empty();
+    const auto shared = std::make_shared<const std::vector<int32_t>>(std::move(positions));
     for (const auto& bucket : table.buckets_req()) {
       Wanted wanted{BucketIdOf(table.table_id(), bucket), bucket.fetch_offset()};
       wanted.bytes_max = wanted.read_bytes_max =
           static_cast<uint64_t>(std::max(bucket.max_fetch_bytes(), 0));
-      if (!positions.empty() && wanted.bytes_max < kProjectionBytesMax) {
+      fetch->copies |= projects;
+      if (projects) {
+        // Much of what is cut out is copied.
+        wanted.bytes_max = std::min(wanted.bytes_max, kProjectionBytesMax);
         wanted.read_bytes_max = std::min(wanted.bytes_max * kProjectionFactor, kProjectionBytesMax);
       }
       fetch->buckets.push_back(wanted);
       fetch->ids.push_back(fetch->buckets.back().id);
-      fetch->positions.push_back(positions);
+      fetch->positions_of.push_back(shared);
     }
   }
+  ARROW_RETURN_NOT_OK(fetch->memory->Grow(count * kBytesPerName));
   return fetch;
 }
 
@@ -104,12 +120,12 @@ io::Task<void> ReadRemote(FetchPtr fetch, size_t slot, std::shared_ptr<RemoteLog
   part->put_off = left <= 0;
   if (!part->put_off) {
     const auto bytes_max = static_cast<uint64_t>(std::min(reserved, left));
-    const bool cuts = !fetch->positions[slot].empty();
+    const bool cuts = !fetch->positions(slot).empty();
     RemoteLog::Cut cut;
     if (cuts) {
       cut = [fetch, slot, table = part->table,
              bytes_max](const log::Log::Slice& slice) -> Result<io::Payload> {
-        ASSIGN_OR_RAISE(auto projected, ProjectSlice(slice, *table, fetch->positions[slot],
+        ASSIGN_OR_RAISE(auto projected, ProjectSlice(slice, *table, fetch->positions(slot),
                                                      bytes_max, /*may_wait=*/true));
         return std::move(*projected);
       };
@@ -164,6 +180,16 @@ void StartFetch(const TabletCorePtr& core, BucketShard& shard, const FetchPtr& f
   io::Spawn(FetchCold(core, &shard, fetch, slot, wait, miss, gather));
 }
 
+io::Task<void> StartInTurns(TabletCorePtr core, BucketShard* shard, FetchPtr fetch,
+                            std::vector<size_t> slots, std::shared_ptr<FetchWait> wait,
+                            LookGather gather) {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (i > 0 && i % kServedPerTurn == 0)
+      co_await io::Sleep(shard->loop(), std::chrono::milliseconds(0));
+    StartFetch(core, *shard, fetch, slots[i], wait, gather);
+  }
+}
+
 // One look at every bucket; those without data wake `wait` when they get some.
 io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
                      std::shared_ptr<FetchWait> wait) {
@@ -173,9 +199,11 @@ io::Task<Parts> Look(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
   for (size_t i = 0; i < cut.size(); ++i) {
     if (cut[i].empty()) continue;
     auto work = [core, fetch, wait, slots = cut[i], gather](BucketShard& shard) {
+      if (slots.size() > kServedPerTurn)
+        return io::Spawn(StartInTurns(core, &shard, fetch, slots, wait, gather));
       for (const size_t slot : slots) StartFetch(core, shard, fetch, slot, wait, gather);
     };
-    if (core->RunOn(i, cut[i].size() * sizeof(Wanted), std::move(work))) continue;
+    if (core->RunOn(i, cut[i].size() * kBytesPerName, std::move(work))) continue;
     for (const size_t slot : cut[i]) gather.Set(slot, {.error = core->MailboxFull(i)});
   }
   co_return co_await gather.Take();
@@ -229,14 +257,14 @@ io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchP
     records.Add(part->remote_records);
     co_return records;
   }
-  const std::vector<int32_t>& positions = fetch->positions[slot];
+  const std::vector<int32_t>& positions = fetch->positions(slot);
   if (positions.empty() || part->slice.size_bytes == 0) co_return Whole(part->slice);
   const uint64_t bytes_max = fetch->buckets[slot].bytes_max;
   CO_ASSIGN_OR_RETURN(auto projected, ProjectSlice(part->slice, *part->table, positions, bytes_max,
                                                    /*may_wait=*/false));
   if (projected) co_return std::move(*projected);
   auto project = [fetch, part, slot, bytes_max] {
-    return ProjectSlice(part->slice, *part->table, fetch->positions[slot], bytes_max,
+    return ProjectSlice(part->slice, *part->table, fetch->positions(slot), bytes_max,
                         /*may_wait=*/true);
   };
   CO_ASSIGN_OR_RETURN(auto waited,
@@ -244,13 +272,26 @@ io::Task<Result<io::Payload>> Records(TabletCorePtr core, io::Loop& loop, FetchP
   co_return std::move(*waited);
 }
 
+// What is in memory counts, ranges of files do not.
+Result<io::Payload> Counted(io::Payload records, const Fetch& fetch) {
+  uint64_t in_files = 0;
+  for (const auto& part : records.parts()) {
+    if (const auto* range = std::get_if<io::Payload::FileRange>(&part))
+      in_files += range->size_bytes;
+  }
+  ARROW_RETURN_NOT_OK(fetch.memory->Grow(records.size_bytes() - in_files));
+  return records;
+}
+
 }  // namespace
 
 Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call,
                std::shared_ptr<const io::Principal> client) {
-  CO_ASSIGN_OR_RETURN(const FetchPtr fetch, ParseFetch(call.body, ReadsRemote(client.get())));
+  CO_ASSIGN_OR_RETURN(const FetchPtr fetch,
+                      ParseFetch(*core, call.body, ReadsRemote(client.get())));
   Parts parts = co_await LookUntilDue(core, loop, fetch);
   uint64_t bytes_left = static_cast<uint64_t>(std::max(fetch->message.max_bytes(), 0));
+  if (fetch->copies) bytes_left = std::min(bytes_left, kProjectionBytesMax);
   bool any = false;
   wire::FetchResponseBuilder builder;
   size_t slot = 0;
@@ -264,6 +305,7 @@ Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call,
       // size.
       if (part->error.ok() && (bytes_left > 0 || !any))
         records = co_await Records(core, loop, fetch, slot, part);
+      if (records.ok()) records = Counted(*std::move(records), *fetch);
       const Status error = part->error.ok() ? records.status() : part->error;
       if (!error.ok()) {
         builder.AddError(id.partition_id, id.bucket, core->Told(id, error));
@@ -281,7 +323,9 @@ Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call,
       builder.AddBucket(std::move(bucket));
     }
   }
-  co_return builder.Finish();
+  io::Payload answer = builder.Finish();
+  CallMemory::KeepWith(&answer, fetch->memory);
+  co_return answer;
 }
 
 }  // namespace sluice::tablet

@@ -1,5 +1,7 @@
 // Reads of keys that answer at once: LOOKUP, PREFIX_LOOKUP, and row counts.
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "tablet/calls.h"
 #include "wire/frame.h"
@@ -15,8 +17,48 @@ Keys KeysOf(const Bucket& bucket) {
   return {bucket.keys().begin(), bucket.keys().end()};
 }
 
-using Found = Result<std::vector<std::optional<std::string>>>;
-using FoundLists = Result<std::vector<std::vector<std::string>>>;
+using Values = std::vector<std::optional<std::string>>;
+using Found = Result<Values>;
+using Lists = std::vector<std::vector<std::string>>;
+using FoundLists = Result<Lists>;
+
+// A request as all shards see it.
+template <typename Request>
+struct AskedKeys {
+  explicit AskedKeys(const TabletCore& core) : memory(core.call_budget()) {}
+  Request request;
+  CallMemory memory;
+};
+template <typename Request>
+using AskedPtr = std::shared_ptr<AskedKeys<Request>>;
+
+template <typename Request>
+Result<AskedPtr<Request>> ParseKeys(TabletCore& core, const io::Call& call) {
+  auto asked = std::make_shared<AskedKeys<Request>>(core);
+  ASSIGN_OR_RAISE(asked->request, wire::ParseMessage<Request>(call.body));
+  const Request& request = asked->request;
+  ARROW_RETURN_NOT_OK(CheckKeyVersion(core, request.table_id(), call.api_version));
+  const auto buckets = static_cast<size_t>(request.buckets_req_size());
+  size_t keys = 0;
+  for (const auto& bucket : request.buckets_req()) keys += static_cast<size_t>(bucket.keys_size());
+  ARROW_RETURN_NOT_OK(CheckNamed("buckets", buckets, kBucketsNamedMax));
+  ARROW_RETURN_NOT_OK(CheckNamed("keys", keys, kKeysNamedMax));
+  ARROW_RETURN_NOT_OK(asked->memory.Grow((buckets + keys) * kBytesPerName));
+  return asked;
+}
+
+// Lets `memory` count until the answer was sent.
+template <typename Request>
+io::Payload Held(io::Payload answer, const AskedPtr<Request>& asked) {
+  CallMemory::KeepWith(&answer, {asked, &asked->memory});
+  return answer;
+}
+
+size_t SizeOf(std::span<const std::optional<std::string>> values) {
+  size_t size_bytes = 0;
+  for (const auto& value : values) size_bytes += value.has_value() ? value->size() : 0;
+  return size_bytes;
+}
 
 // Values that each entry of a request may answer, so that the whole reply fits a message.
 size_t BytesPerBucket(int buckets) {
@@ -36,11 +78,11 @@ io::Task<Status> InsertAbsent(BucketShard* shard, types::BucketId id, Keys absen
   CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
   CO_ASSIGN_OR_RETURN(const auto keys, replica->Keys());
   CO_ASSIGN_OR_RETURN(auto rows, keys->BatchOfKeys(absent));
-  const auto batch = std::make_shared<const std::string>(std::move(rows.batch));
+  const auto batch = std::make_shared<const kv::KvTablet::KeyBatch>(std::move(rows));
   Replica::Put put;
   put.owner = batch;
-  put.records = *batch;
-  put.target_columns = std::move(rows.target_columns);
+  put.records = batch->batch;
+  put.target_columns = batch->target_columns;
   put.mode = kv::PutMode::kIfAbsent;
   const io::Completion<Status> inserted(shard->loop());
   put.done = [replica, inserted, acks, timeout](const Result<int64_t>& end_offset) {
@@ -66,11 +108,37 @@ io::Task<Found> FindKeys(TabletCorePtr core, BucketShard* shard, types::BucketId
   co_return (*tablet)->Lookup(keys, kv::KvTablet::Reads::kMayWait, bytes_max);
 }
 
+// The same for more keys than a shard looks up in one turn.
+io::Task<Found> FindInTurns(TabletCorePtr core, BucketShard* shard, types::BucketId id, Keys keys,
+                            size_t bytes_max, CallMemory* memory) {
+  Values all;
+  for (size_t from = 0; from < keys.size(); from += kServedPerTurn) {
+    if (from > 0) co_await io::Sleep(shard->loop(), std::chrono::milliseconds(0));
+    const size_t count = std::min(kServedPerTurn, keys.size() - from);
+    const auto first = keys.begin() + static_cast<std::ptrdiff_t>(from);
+    Keys some(first, first + static_cast<std::ptrdiff_t>(count));
+    CO_ASSIGN_OR_RETURN(Values found,
+                        co_await FindKeys(core, shard, id, std::move(some), bytes_max));
+    const size_t size_bytes = SizeOf(found);
+    CO_RETURN_NOT_OK(memory->Grow(size_bytes));
+    bytes_max -= size_bytes;
+    std::move(found.begin(), found.end(), std::back_inserter(all));
+  }
+  co_return std::move(all);
+}
+
 io::Task<Found> FindOrInsert(TabletCorePtr core, BucketShard* shard, types::BucketId id,
-                             std::shared_ptr<const wire::LookupRequest> request, size_t slot) {
+                             AskedPtr<wire::LookupRequest> asked, size_t slot) {
+  const wire::LookupRequest* request = &asked->request;
   const Keys keys = KeysOf(request->buckets_req(static_cast<int>(slot)));
   const size_t bytes_max = BytesPerBucket(request->buckets_req_size());
-  Found found = co_await FindKeys(core, shard, id, keys, bytes_max);
+  Found found = Values();
+  if (keys.size() > kServedPerTurn) {
+    found = co_await FindInTurns(core, shard, id, keys, bytes_max, &asked->memory);
+  } else {
+    found = co_await FindKeys(core, shard, id, keys, bytes_max);
+    if (found.ok()) CO_RETURN_NOT_OK(asked->memory.Grow(SizeOf(*found)));
+  }
   if (!found.ok() || !request->insert_if_not_exists()) co_return found;
   Keys absent;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -80,60 +148,92 @@ io::Task<Found> FindOrInsert(TabletCorePtr core, BucketShard* shard, types::Buck
   CO_RETURN_NOT_OK(core->CheckWrite());
   const std::chrono::milliseconds timeout(request->timeout_ms());
   CO_RETURN_NOT_OK(co_await InsertAbsent(shard, id, std::move(absent), request->acks(), timeout));
-  co_return co_await FindKeys(core, shard, id, keys, bytes_max);
+  co_return co_await FindInTurns(core, shard, id, keys, bytes_max, &asked->memory);
 }
 
 // Keys that are not in memory are read on the pool first, so that the shard never waits for the
 // device.
 io::Task<void> LookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId id,
-                        std::shared_ptr<const wire::LookupRequest> request, size_t slot,
-                        Gather<Found> gather) {
-  gather.Set(slot, co_await FindOrInsert(core, shard, id, request, slot));
+                        AskedPtr<wire::LookupRequest> asked, size_t slot, Gather<Found> gather) {
+  gather.Set(slot, co_await FindOrInsert(core, shard, id, asked, slot));
+}
+
+// Each prefix may find many values, so few are looked up in one turn.
+constexpr size_t kPrefixesPerTurn = 32;
+
+io::Task<FoundLists> FindPrefixes(TabletCorePtr core, BucketShard* shard, types::BucketId id,
+                                  AskedPtr<wire::PrefixLookupRequest> asked, size_t slot) {
+  const auto& keys = asked->request.buckets_req(static_cast<int>(slot)).keys();
+  size_t bytes_left = BytesPerBucket(asked->request.buckets_req_size());
+  const CallMemoryPtr memory(asked, &asked->memory);
+  Lists all;
+  for (int from = 0; from < keys.size(); from += static_cast<int>(kPrefixesPerTurn)) {
+    if (from > 0) co_await io::Sleep(shard->loop(), std::chrono::milliseconds(0));
+    const int count = std::min(static_cast<int>(kPrefixesPerTurn), keys.size() - from);
+    kv::KeyRanges ranges{{keys.begin() + from, keys.begin() + from + count}};
+    ranges.bytes_max = bytes_left;
+    CO_ASSIGN_OR_RETURN(Lists lists,
+                        co_await ReadRanges(core, shard, id, std::move(ranges), memory));
+    size_t size_bytes = 0;
+    for (const auto& values : lists) {
+      for (const std::string& value : values) size_bytes += value.size();
+    }
+    CO_RETURN_NOT_OK(memory->Grow(size_bytes));
+    bytes_left -= size_bytes;
+    std::move(lists.begin(), lists.end(), std::back_inserter(all));
+  }
+  co_return std::move(all);
 }
 
 io::Task<void> PrefixLookupOn(TabletCorePtr core, BucketShard* shard, types::BucketId id,
-                              std::shared_ptr<const wire::PrefixLookupRequest> request, size_t slot,
+                              AskedPtr<wire::PrefixLookupRequest> asked, size_t slot,
                               Gather<FoundLists> gather) {
-  const auto& bucket = request->buckets_req(static_cast<int>(slot));
-  kv::KeyRanges ranges{{bucket.keys().begin(), bucket.keys().end()}};
-  ranges.bytes_max = BytesPerBucket(request->buckets_req_size());
-  gather.Set(slot, co_await ReadRanges(core, shard, id, std::move(ranges)));
+  gather.Set(slot, co_await FindPrefixes(core, shard, id, asked, slot));
 }
 
 template <typename Request, typename Part>
 using AskBucket = io::Task<void> (*)(TabletCorePtr, BucketShard*, types::BucketId,
-                                     std::shared_ptr<const Request>, size_t, Gather<Part>);
+                                     AskedPtr<Request>, size_t, Gather<Part>);
 
-// Asks each bucket of a request on its shard; the parts come in the order of the request.
+// Asks buckets of a request, as many from `from` on as are served in one turn, on their shards.
 template <typename Request, typename Part>
-Gather<Part> AskBuckets(const TabletCorePtr& core, io::Loop& loop,
-                        const std::shared_ptr<Request>& request, AskBucket<Request, Part> ask) {
-  const auto& buckets = request->buckets_req();
-  const Gather<Part> gather(loop, static_cast<size_t>(buckets.size()));
-  for (int i = 0; i < buckets.size(); ++i) {
-    const types::BucketId id = BucketIdOf(request->table_id(), buckets[i]);
-    const auto slot = static_cast<size_t>(i);
+void AskBuckets(const TabletCorePtr& core, const AskedPtr<Request>& asked, size_t from,
+                AskBucket<Request, Part> ask, const Gather<Part>& gather) {
+  const auto& buckets = asked->request.buckets_req();
+  const size_t end = std::min(static_cast<size_t>(buckets.size()), from + kServedPerTurn);
+  for (size_t slot = from; slot < end; ++slot) {
+    const auto& bucket = buckets[static_cast<int>(slot)];
+    const types::BucketId id = BucketIdOf(asked->request.table_id(), bucket);
     const bool posted = core->RunOn(
-        core->ShardOf(id), buckets[i].ByteSizeLong(),
-        [=](BucketShard& shard) { io::Spawn(ask(core, &shard, id, request, slot, gather)); });
+        core->ShardOf(id), bucket.ByteSizeLong() + kBytesPerName,
+        [=](BucketShard& shard) { io::Spawn(ask(core, &shard, id, asked, slot, gather)); });
     if (!posted) gather.Set(slot, core->MailboxFull(core->ShardOf(id)));
   }
-  return gather;
+}
+
+Result<int64_t> RowCountOf(const BucketShard& shard, const types::BucketId& id) {
+  ASSIGN_OR_RAISE(const auto replica, shard.Find(id));
+  return replica->RowCount();
 }
 
 }  // namespace
 
 Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
-  auto request = std::make_shared<wire::LookupRequest>();
-  CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::LookupRequest>(call.body));
-  CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
+  CO_ASSIGN_OR_RETURN(const auto asked, ParseKeys<wire::LookupRequest>(*core, call));
+  const wire::LookupRequest* request = &asked->request;
   const bool acks_known = request->has_acks() && request->acks() >= -1 && request->acks() <= 1;
   if (request->insert_if_not_exists() && !acks_known) {
     co_return Error(ErrorCode::kInvalidRequiredAcks,
                     "lookups that insert say acks of -1, 0 or 1 table_id=", request->table_id());
   }
   const auto& buckets = request->buckets_req();
-  auto parts = co_await AskBuckets(core, loop, request, &LookupOn).Take();
+  const auto count = static_cast<size_t>(buckets.size());
+  const Gather<Found> gather(loop, count);
+  for (size_t from = 0; from < count; from += kServedPerTurn) {
+    if (from > 0) co_await io::Sleep(loop, std::chrono::milliseconds(0));
+    AskBuckets(core, asked, from, &LookupOn, gather);
+  }
+  auto parts = co_await gather.Take();
   wire::LookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
@@ -146,15 +246,21 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
       if (value) out->set_values(std::move(*value));
     }
   }
-  co_return wire::SerializeReply(response);
+  CO_ASSIGN_OR_RETURN(io::Payload answer, wire::SerializeReply(response));
+  co_return Held(std::move(answer), asked);
 }
 
 Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
-  auto request = std::make_shared<wire::PrefixLookupRequest>();
-  CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::PrefixLookupRequest>(call.body));
-  CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
+  CO_ASSIGN_OR_RETURN(const auto asked, ParseKeys<wire::PrefixLookupRequest>(*core, call));
+  const wire::PrefixLookupRequest* request = &asked->request;
   const auto& buckets = request->buckets_req();
-  auto parts = co_await AskBuckets(core, loop, request, &PrefixLookupOn).Take();
+  const auto count = static_cast<size_t>(buckets.size());
+  const Gather<FoundLists> gather(loop, count);
+  for (size_t from = 0; from < count; from += kServedPerTurn) {
+    if (from > 0) co_await io::Sleep(loop, std::chrono::milliseconds(0));
+    AskBuckets(core, asked, from, &PrefixLookupOn, gather);
+  }
+  auto parts = co_await gather.Take();
   wire::PrefixLookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
@@ -167,27 +273,36 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
       for (auto& value : values) list->add_values(std::move(value));
     }
   }
-  co_return wire::SerializeReply(response);
+  CO_ASSIGN_OR_RETURN(io::Payload answer, wire::SerializeReply(response));
+  co_return Held(std::move(answer), asked);
 }
 
 Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request,
                       wire::ParseMessage<wire::GetTableStatsRequest>(call.body));
   const auto& buckets = request.buckets_req();
-  const Gather<Result<int64_t>> gather(loop, static_cast<size_t>(buckets.size()));
-  for (int i = 0; i < buckets.size(); ++i) {
-    const types::BucketId id = BucketIdOf(request.table_id(), buckets[i]);
-    core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
-      const auto replica = shard.Find(id);
-      gather.Set(static_cast<size_t>(i),
-                 replica.ok() ? (*replica)->RowCount() : Result<int64_t>(replica.status()));
-    });
+  const auto count = static_cast<size_t>(buckets.size());
+  CO_RETURN_NOT_OK(CheckNamed("buckets", count, kBucketsNamedMax));
+  CO_ASSIGN_OR_RETURN(const CallMemoryPtr memory, core->HoldNames(count));
+  auto ids = std::make_shared<std::vector<types::BucketId>>();
+  for (const auto& bucket : buckets) ids->push_back(BucketIdOf(request.table_id(), bucket));
+  const Gather<Result<int64_t>> gather(loop, count);
+  const auto cut = core->Cut(*ids);
+  for (size_t i = 0; i < cut.size(); ++i) {
+    if (cut[i].empty()) continue;
+    const bool posted = core->RunOn(i, cut[i].size() * kBytesPerName,
+                                    [ids, slots = cut[i], gather](BucketShard& shard) {
+                                      for (const size_t slot : slots)
+                                        gather.Set(slot, RowCountOf(shard, (*ids)[slot]));
+                                    });
+    if (posted) continue;
+    for (const size_t slot : cut[i]) gather.Set(slot, core->MailboxFull(i));
   }
   const auto counts = co_await gather.Take();
   wire::GetTableStatsResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
     auto* bucket = response.add_buckets_resp();
-    const types::BucketId id = BucketIdOf(request.table_id(), buckets[i]);
+    const types::BucketId& id = (*ids)[static_cast<size_t>(i)];
     SetBucket(id, bucket);
     wire::SetError(bucket, core->Told(id, counts[i].status()));
     if (counts[i].ok()) bucket->set_row_count(*counts[i]);

@@ -27,6 +27,7 @@ Result<ProducePtr> ParseProduce(std::string body) {
   if (view.acks < -1 || view.acks > 1) {
     return Error(ErrorCode::kInvalidRequiredAcks, "acks are -1, 0 or 1 acks=", view.acks);
   }
+  ARROW_RETURN_NOT_OK(CheckNamed("buckets", view.buckets.size(), kBucketsNamedMax));
   for (const auto& bucket : view.buckets)
     request->ids.push_back({view.table_id, bucket.partition_id, bucket.bucket_id});
   return request;
@@ -57,6 +58,7 @@ size_t BytesOf(const Produce& request, const std::vector<size_t>& slots) {
 
 Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const ProducePtr request, ParseProduce(std::move(call.body)));
+  CO_ASSIGN_OR_RETURN(const CallMemoryPtr memory, core->HoldNames(request->ids.size()));
   const Gather<Produced> gather(loop, request->ids.size());
   const Status room = core->CheckWrite();
   const auto cut = core->Cut(request->ids);

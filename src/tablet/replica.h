@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,9 +103,9 @@ class Replica : public std::enable_shared_from_this<Replica> {
   Result<log::Log::Appended> Append(std::string_view records);
   /// One or several KV batches of a client, and whom to tell the log's end after their changelog.
   struct Put {
-    std::shared_ptr<const std::string> owner;  ///< Keeps `records` alive.
+    std::shared_ptr<const void> owner;  ///< Keeps `records` and `target_columns` alive.
     std::string_view records;
-    std::vector<int> target_columns;
+    std::span<const int> target_columns;
     kv::PutMode mode = kv::PutMode::kMerge;
     std::function<void(Result<int64_t> end_offset)> done;
     std::vector<wire::KvBatchView> batches;  ///< Of `records`; StartPut fills it.

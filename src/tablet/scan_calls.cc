@@ -24,7 +24,8 @@ struct RemoteRows {
   int64_t next_offset = 0;  // The rest is here.
 };
 
-io::Task<Result<RemoteRows>> RemoteLastRows(std::shared_ptr<Replica> replica, int64_t limit) {
+io::Task<Result<RemoteRows>> RemoteLastRows(std::shared_ptr<Replica> replica, int64_t limit,
+                                            CallMemoryPtr memory) {
   CO_RETURN_NOT_OK(replica->CheckLeader());
   const RemoteLog::Cut whole;
   RemoteRows rows;
@@ -33,6 +34,7 @@ io::Task<Result<RemoteRows>> RemoteLastRows(std::shared_ptr<Replica> replica, in
     const uint64_t left = kLimitScanBytesMax - rows.records.size_bytes();
     CO_ASSIGN_OR_RETURN(const auto read,
                         co_await RemoteLog::Read(replica->remote(), rows.next_offset, left, whole));
+    CO_RETURN_NOT_OK(memory->Grow(read.bytes->size()));
     rows.records.Add(read.bytes);
     if (rows.records.size_bytes() >= kLimitScanBytesMax) co_return TooMuch(*replica, limit);
     rows.next_offset = read.next_offset;
@@ -69,11 +71,39 @@ Result<io::Payload> LastRows(Replica& replica, int64_t from, int64_t limit, log:
   return records;
 }
 
+// Opening a store reads files: on the pool, unless it is open.
+io::Task<Status> OpenStore(TabletCorePtr core, BucketShard* shard, types::BucketId id) {
+  CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
+  CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
+  CO_ASSIGN_OR_RETURN(const bool is_open, tablet->StoreIsOpen());
+  if (is_open) co_return Status::OK();
+  auto open = tablet->Warm({});
+  const Replica::Reading reading(replica);
+  co_return co_await core->options().read_pool->Run(shard->loop(), std::move(open));
+}
+
+// The first values of all keys as a value batch, for more than a shard reads in one turn: nothing
+// is copied for it, what is only in memory is frozen instead.
+io::Task<Result<std::string>> FirstValues(TabletCorePtr core, BucketShard* shard,
+                                          types::BucketId id, int64_t limit) {
+  CO_RETURN_NOT_OK(co_await OpenStore(core, shard, id));
+  CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
+  CO_ASSIGN_OR_RETURN(kv::KvTablet * tablet, replica->Keys());
+  CO_ASSIGN_OR_RETURN(auto opened, tablet->OpenScan());
+  const std::shared_ptr<kv::KvScan> scan = std::move(opened);
+  const auto values = std::make_shared<wire::ValueBatchBuilder>();
+  auto next = [scan, values, limit] { return scan->Next(kLimitScanBytesMax, limit, values.get()); };
+  const Replica::Reading reading(replica);
+  CO_RETURN_NOT_OK(co_await core->options().read_pool->Run(shard->loop(), std::move(next)));
+  if (!scan->done() && values->count() < limit) co_return TooMuch(*replica, limit);
+  co_return values->Finish();
+}
+
 io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard,
-                                          types::BucketId id, int32_t limit) {
+                                          types::BucketId id, int32_t limit, CallMemoryPtr memory) {
   CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
   if (!replica->table()->has_primary_key()) {
-    CO_ASSIGN_OR_RETURN(RemoteRows rows, co_await RemoteLastRows(replica, limit));
+    CO_ASSIGN_OR_RETURN(RemoteRows rows, co_await RemoteLastRows(replica, limit, memory));
     auto read = [replica, from = rows.next_offset, limit](log::Miss* miss) {
       return LastRows(*replica, from, limit, miss);
     };
@@ -86,18 +116,24 @@ io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard
   CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
   CO_ASSIGN_OR_RETURN(auto cached,
                       tablet->FirstCached(static_cast<size_t>(limit), kLimitScanBytesMax));
-  if (cached.has_value()) {
-    co_return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(std::move(*cached)));
+  if (!cached.has_value() && static_cast<size_t>(limit) > kv::kTurnRowsMax) {
+    CO_ASSIGN_OR_RETURN(cached, co_await FirstValues(core, shard, id, limit));
+  } else if (!cached.has_value()) {
+    kv::KeyRanges ranges{{""}, static_cast<size_t>(limit), kLimitScanBytesMax};
+    CO_ASSIGN_OR_RETURN(const auto values,
+                        co_await ReadRanges(core, shard, id, std::move(ranges), memory));
+    cached = wire::BuildValueBatch(values[0]);
   }
-  kv::KeyRanges ranges{{""}, static_cast<size_t>(limit), kLimitScanBytesMax};
-  CO_ASSIGN_OR_RETURN(const auto values, co_await ReadRanges(core, shard, id, std::move(ranges)));
-  co_return wire::BuildLimitScanResponse(/*is_log_table=*/false,
-                                         io::Payload(wire::BuildValueBatch(values[0])));
+  CO_RETURN_NOT_OK(memory->Grow(cached->size()));
+  co_return wire::BuildLimitScanResponse(/*is_log_table=*/false, io::Payload(std::move(*cached)));
 }
 
 io::Task<void> AnswerLimitScan(TabletCorePtr core, BucketShard* shard, types::BucketId id,
-                               int32_t limit, Gather<Result<io::Payload>> gather) {
-  gather.Set(0, co_await LimitScanOn(std::move(core), shard, id, limit));
+                               int32_t limit, CallMemoryPtr memory,
+                               Gather<Result<io::Payload>> gather) {
+  auto answer = co_await LimitScanOn(std::move(core), shard, id, limit, memory);
+  if (answer.ok()) CallMemory::KeepWith(&*answer, memory);
+  gather.Set(0, std::move(answer));
 }
 
 // One call of a session, on the bucket's shard.
@@ -107,6 +143,7 @@ struct ScanCall {
   int64_t limit = 0;       // 0 = none.
   int32_t sequence = 0;
   size_t bytes_max = 0;
+  CallMemoryPtr memory;
 };
 
 struct Scanned {
@@ -123,6 +160,7 @@ Result<std::shared_ptr<Scanner>> OpenScanner(BucketShard& shard, const ScanCall&
   ASSIGN_OR_RAISE(const auto replica, shard.Find(call.bucket));
   ASSIGN_OR_RAISE(const auto tablet, replica->Keys());
   ARROW_RETURN_NOT_OK(shard.scanners().CheckRoom(call.bucket));
+  ARROW_RETURN_NOT_OK(call.memory->Grow(call.bytes_max));
   auto scanner = std::make_shared<Scanner>();
   scanner->bucket = call.bucket;
   scanner->rows_left = call.limit > 0 ? call.limit : INT64_MAX;
@@ -138,18 +176,9 @@ Result<std::shared_ptr<Scanner>> FindScanner(BucketShard& shard, const ScanCall&
                  "scan call is out of order call_seq_id=", call.sequence,
                  " expected=", scanner->last_sequence + 1);
   }
+  // Before the scan moves: the client may send the same call again.
+  ARROW_RETURN_NOT_OK(call.memory->Grow(call.bytes_max));
   return scanner;
-}
-
-// Opening a store reads files: on the pool, unless it is open.
-io::Task<Status> OpenStore(TabletCorePtr core, BucketShard* shard, types::BucketId id) {
-  CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
-  CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
-  CO_ASSIGN_OR_RETURN(const bool is_open, tablet->StoreIsOpen());
-  if (is_open) co_return Status::OK();
-  auto open = tablet->Warm({});
-  const Replica::Reading reading(replica);
-  co_return co_await core->options().read_pool->Run(shard->loop(), std::move(open));
 }
 
 io::Task<Result<Scanned>> Scan(TabletCorePtr core, BucketShard* shard, ScanCall call) {
@@ -169,14 +198,15 @@ io::Task<Result<Scanned>> Scan(TabletCorePtr core, BucketShard* shard, ScanCall 
   scanner->busy = false;
   scanner->last_sequence = call.sequence;
   scanner->used_at = core->options().clock->Monotonic();
-  if (!read.ok()) {
-    shard->scanners().Remove(out.scanner_id);
-    co_return read;
+  if (!read.ok() || scanner->closing) {
+    shard->scanners().Close(out.scanner_id);
+    CO_RETURN_NOT_OK(read);
+    co_return Error(ErrorCode::kUnknownScannerId, "scanner was closed during the call");
   }
   scanner->rows_left -= values->count();
   out.records = values->Finish();
   if (scanner->scan->done() || scanner->rows_left == 0) {
-    shard->scanners().Remove(out.scanner_id);
+    shard->scanners().Close(out.scanner_id);
     out.scanner_id.clear();
   }
   co_return out;
@@ -212,17 +242,21 @@ io::Task<Result<Scanned>> RunScan(TabletCorePtr core, io::Loop& loop, ScanCall c
     CO_ASSIGN_OR_RETURN(index, Scanners::ShardOf(call.scanner_id, core->shard_count()));
   }
   const Gather<Result<Scanned>> gather(loop, 1);
-  core->PostTo(index, [core, call, gather](BucketShard& shard) {
+  const bool posted = core->RunOn(index, kBytesPerName, [core, call, gather](BucketShard& shard) {
     io::Spawn(ScanOn(core, &shard, call, gather));
   });
+  if (!posted) gather.Set(0, core->MailboxFull(index));
   auto scanned = co_await gather.Take();
   co_return std::move(scanned[0]);
 }
 
 // An unknown scanner is fine: it may have ended by itself.
-void CloseScanner(TabletCore& core, const std::string& id) {
+Status CloseScanner(TabletCore& core, const std::string& id) {
   const auto index = Scanners::ShardOf(id, core.shard_count());
-  if (index.ok()) core.PostTo(*index, [id](BucketShard& shard) { shard.scanners().Remove(id); });
+  if (!index.ok()) return Status::OK();
+  const bool posted =
+      core.RunOn(*index, kBytesPerName, [id](BucketShard& shard) { shard.scanners().Close(id); });
+  return posted ? Status::OK() : core.MailboxFull(*index);
 }
 
 }  // namespace
@@ -231,14 +265,17 @@ void CloseScanner(TabletCore& core, const std::string& id) {
 io::Task<Result<std::vector<std::vector<std::string>>>> ReadRanges(TabletCorePtr core,
                                                                    BucketShard* shard,
                                                                    types::BucketId id,
-                                                                   kv::KeyRanges ranges) {
+                                                                   kv::KeyRanges ranges,
+                                                                   CallMemoryPtr memory) {
   CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
   CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());
   CO_ASSIGN_OR_RETURN(auto cached, tablet->ReadCached(ranges));
   if (cached.has_value()) co_return std::move(*cached);
   CO_RETURN_NOT_OK(co_await OpenStore(core, shard, id));
   CO_ASSIGN_OR_RETURN(tablet, replica->Keys());
-  CO_ASSIGN_OR_RETURN(auto read, tablet->ReadLater(std::move(ranges)));
+  size_t copied_bytes = 0;
+  CO_ASSIGN_OR_RETURN(auto read, tablet->ReadLater(std::move(ranges), &copied_bytes));
+  CO_RETURN_NOT_OK(memory->Grow(copied_bytes));
   const Replica::Reading reading(replica);
   co_return co_await core->options().read_pool->Run(shard->loop(), std::move(read));
 }
@@ -247,10 +284,13 @@ Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::LimitScanRequest>(call.body));
   const types::BucketId id = BucketIdOf(request.table_id(), request);
   const int32_t limit = std::max(request.limit(), 0);
+  const CallMemoryPtr memory = core->NewCallMemory();
   const Gather<Result<io::Payload>> gather(loop, 1);
-  core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
-    io::Spawn(AnswerLimitScan(core, &shard, id, limit, gather));
+  const size_t index = core->ShardOf(id);
+  const bool posted = core->RunOn(index, kBytesPerName, [=](BucketShard& shard) {
+    io::Spawn(AnswerLimitScan(core, &shard, id, limit, memory, gather));
   });
+  if (!posted) gather.Set(0, core->MailboxFull(index));
   auto answers = co_await gather.Take();
   if (answers[0].ok()) co_return std::move(answers[0]);
   wire::LimitScanResponse response;
@@ -262,14 +302,18 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ScanKvRequest>(call.body));
   wire::ScanKvResponse response;
   if (request.close_scanner() && request.has_scanner_id()) {
-    CloseScanner(*core, request.scanner_id());
+    CO_RETURN_NOT_OK(CloseScanner(*core, request.scanner_id()));
     response.set_has_more_results(false);
     co_return wire::SerializeReply(response);
   }
   Result<ScanCall> checked = CheckScan(request);
   Result<Scanned> scanned =
       checked.ok() ? Result<Scanned>(Scanned()) : Result<Scanned>(checked.status());
-  if (checked.ok()) scanned = co_await RunScan(core, loop, *checked);
+  const CallMemoryPtr memory = core->NewCallMemory();
+  if (checked.ok()) {
+    checked->memory = memory;
+    scanned = co_await RunScan(core, loop, *checked);
+  }
   const bool names = request.has_bucket_scan_req();
   const types::BucketId id =
       names ? BucketIdOf(request.bucket_scan_req().table_id(), request.bucket_scan_req())
@@ -282,7 +326,9 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
     response.set_records(std::move(scanned->records));
     if (scanned->log_offset) response.set_log_offset(*scanned->log_offset);
   }
-  co_return wire::SerializeReply(response);
+  CO_ASSIGN_OR_RETURN(io::Payload answer, wire::SerializeReply(response));
+  CallMemory::KeepWith(&answer, memory);
+  co_return answer;
 }
 
 }  // namespace sluice::tablet

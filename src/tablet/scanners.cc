@@ -38,10 +38,18 @@ std::string Scanners::Add(std::shared_ptr<Scanner> scanner) {
 
 Result<std::shared_ptr<Scanner>> Scanners::Find(const std::string& id) const {
   const auto found = open_.find(id);
+  if (found != open_.end() && found->second->closing) return Unknown(id);
   if (found != open_.end()) return found->second;
   if (expired_.contains(id))
     return Error(ErrorCode::kScannerExpired, "scanner was idle for too long id=", id);
   return Unknown(id);
+}
+
+void Scanners::Close(const std::string& id) {
+  const auto found = open_.find(id);
+  if (found == open_.end()) return;
+  found->second->closing = true;
+  if (!found->second->busy) open_.erase(found);
 }
 
 bool Scanners::CloseBucket(const types::BucketId& bucket) {

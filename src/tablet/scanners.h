@@ -19,6 +19,7 @@ struct Scanner {
   int64_t rows_left = 0;      ///< Of the limit.
   int32_t last_sequence = 0;  ///< `call_seq_id` of the last call.
   bool busy = false;          ///< A call is under way; the scan is used by it alone.
+  bool closing = false;       ///< It goes when that call ends.
   std::chrono::nanoseconds used_at{0};
 };
 
@@ -42,7 +43,8 @@ class Scanners {
   std::string Add(std::shared_ptr<Scanner> scanner);
   /// Errors: kUnknownScannerId; kScannerExpired for one that was closed for being idle.
   Result<std::shared_ptr<Scanner>> Find(const std::string& id) const;
-  void Remove(const std::string& id) { open_.erase(id); }
+  /// End a session, if there is one: now, or when its call under way has ended and closes it again.
+  void Close(const std::string& id);
 
   /// Forget the sessions over a bucket; false while one of them is in a call.
   bool CloseBucket(const types::BucketId& bucket);

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "tablet/request_limits.h"
 
 namespace sluice::tablet {
 namespace {
@@ -11,10 +12,16 @@ namespace {
 constexpr char kLockFile[] = ".lock";
 constexpr size_t kLogsSyncedAlone = 32;  // When the server stops.
 
+io::Task<void> CloseOn(BucketShard* shard, bool between_syncs, Gather<Status> gather, size_t slot) {
+  gather.Set(slot, co_await shard->CloseAll(between_syncs));
+}
+
 }  // namespace
 
 TabletCore::TabletCore(TabletOptions options)
-    : options_(std::move(options)), tables_(*options_.tables) {
+    : options_(std::move(options)),
+      call_budget_(std::make_shared<MemoryBudget>(static_cast<int64_t>(options_.call_bytes_max))),
+      tables_(*options_.tables) {
   CHECK(options_.shards != nullptr && options_.files != nullptr && options_.key_stores != nullptr);
   for (size_t i = 0; i < options_.shards->size(); ++i) {
     auto opened = [this](const types::BucketId& id) { ForgetRecoveryPoint(id); };
@@ -122,6 +129,13 @@ void TabletCore::PostTo(size_t shard, std::function<void(BucketShard&)> work) {
 Status TabletCore::MailboxFull(size_t shard) const {
   return Error(ErrorCode::kStorageBackpressure, "too many requests wait shard=", shard,
                " waiting_bytes=", options_.shards->mailbox_bytes(shard));
+}
+
+Result<CallMemoryPtr> TabletCore::HoldNames(size_t count) const {
+  if (count * kBytesPerName <= CallMemory::kUncountedBytes) return nullptr;
+  CallMemoryPtr memory = NewCallMemory();
+  ARROW_RETURN_NOT_OK(memory->Grow(count * kBytesPerName));
+  return memory;
 }
 
 Status TabletCore::SeeCoordinator(int32_t epoch) {
@@ -278,10 +292,7 @@ io::Task<Status> TabletCore::CloseShards(io::Loop& loop, bool between_syncs) {
   Gather<Status> gather(loop, shards_.size());
   for (size_t i = 0; i < shards_.size(); ++i) {
     PostTo(i, [gather, i, between_syncs](BucketShard& shard) {
-      io::Spawn(
-          [](BucketShard* owner, bool between, Gather<Status> to, size_t slot) -> io::Task<void> {
-            to.Set(slot, co_await owner->CloseAll(between));
-          }(&shard, between_syncs, gather, i));
+      io::Spawn(CloseOn(&shard, between_syncs, gather, i));
     });
   }
   const auto closed = co_await gather.Take();

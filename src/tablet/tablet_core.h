@@ -10,6 +10,7 @@
 #include "log/checkpoint.h"
 #include "shard/gate.h"
 #include "tablet/bucket_shard.h"
+#include "tablet/call_memory.h"
 #include "tablet/client_error.h"
 #include "tablet/gather.h"
 #include "tablet/periodic.h"
@@ -49,9 +50,16 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   /// Run `work` on a shard: now when this is its thread, else after what was posted to it before.
   /// Work from one loop runs in the order of its calls. False when the shard's mailbox is full.
   [[nodiscard]] bool RunOn(size_t shard, size_t size_bytes, std::function<void(BucketShard&)> work);
-  /// The same for control messages, which are never refused.
+  /// The same for control messages of the coordinator and the server's own work, which are never
+  /// refused.
   void PostTo(size_t shard, std::function<void(BucketShard&)> work);
   Status MailboxFull(size_t shard) const;
+  /// What a call holds in memory counts with what all others do.
+  CallMemoryPtr NewCallMemory() const { return std::make_shared<CallMemory>(call_budget_); }
+  /// The memory of a call that names so many buckets; null when they are few. Errors: those of
+  /// CallMemory.
+  Result<CallMemoryPtr> HoldNames(size_t count) const;
+  const std::shared_ptr<MemoryBudget>& call_budget() const { return call_budget_; }
   /// Errors: kDiskWriteLocked while the disk takes no more records.
   Status CheckWrite() const {
     return options_.disk == nullptr ? Status::OK() : options_.disk->CheckWrite();
@@ -88,6 +96,7 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   io::Task<Status> SyncAll(io::Loop& loop);
 
   const TabletOptions options_;
+  const std::shared_ptr<MemoryBudget> call_budget_;
   TableContexts tables_;
   std::vector<std::unique_ptr<BucketShard>> shards_;
   shard::Gate gate_;

@@ -76,6 +76,8 @@ io::Task<Result<io::Payload>> TabletService::Handle(io::Loop& loop,
   co_return answer;
 }
 
+int64_t TabletService::call_bytes() const { return core_->call_budget()->used_bytes(); }
+
 uint64_t TabletService::write_back_bytes() const {
   uint64_t sum = 0;
   for (size_t i = 0; i < core_->shard_count(); ++i) sum += core_->shard(i).saver().key_bytes();

@@ -73,6 +73,8 @@ struct TabletOptions {
   /// A clean stop moves all keys to the stores; what it has not begun to move by then is replayed
   /// by the next start.
   std::chrono::milliseconds stop_moves_max{10'000};
+  /// What all calls together hold beside their requests: see CallMemory.
+  uint64_t call_bytes_max = 256 << 20;
   size_t waiting_puts_bytes_max = 8 << 20;  ///< Puts of one bucket that wait for a read.
   std::chrono::milliseconds recovery_checkpoint_interval{60'000};
   std::chrono::milliseconds checkpoint_file_interval{5'000};  ///< Saves of recovery points.
@@ -150,6 +152,8 @@ class TabletService : public io::Service {
   io::Task<std::vector<BucketStatus>> Buckets(io::Loop& loop);
   /// Memory of all write-back tables. Threads: any.
   uint64_t write_back_bytes() const;
+  /// What calls hold beside their requests, as far as it counts. Threads: any.
+  int64_t call_bytes() const;
   /// What openings had to check of logs, and to replay into keys. Threads: any.
   struct OpeningBytes {
     uint64_t scanned = 0;

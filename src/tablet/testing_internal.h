@@ -60,8 +60,8 @@ class TabletTest : public ::testing::Test {
   void Start() {
     loops = io::LoopThreads::Start("shard", 2);
     client_loops = io::LoopThreads::Start("client", 1);
-    shards =
-        std::make_unique<shard::Shards>(shard::Shards::Options{{&loops->at(0), &loops->at(1)}});
+    shards = std::make_unique<shard::Shards>(
+        shard::Shards::Options{{&loops->at(0), &loops->at(1)}, mailbox_bytes_max});
     pool = std::make_unique<StoppablePool>(io::Pool::Start({.name = "pool", .threads = 2}));
     remote_pool =
         std::make_unique<StoppablePool>(io::Pool::Start({.name = "remote", .threads = 2}));
@@ -326,6 +326,7 @@ class TabletTest : public ::testing::Test {
   io::FileSystem* files = &io::LocalFileSystem();
   std::string client_name = "test";  ///< Of the calls.
   int32_t coordinator_epoch = 1;
+  size_t mailbox_bytes_max = 64 << 20;
   std::unique_ptr<io::LoopThreads> loops, client_loops;
   std::unique_ptr<shard::Shards> shards;
   std::unique_ptr<StoppablePool> pool, remote_pool;

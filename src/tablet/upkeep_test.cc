@@ -419,5 +419,21 @@ TEST_F(ScannersTest, ClosingABucketWaitsForItsCalls) {
   EXPECT_EQ(scanners.size(), 1u);
 }
 
+// A call of it still reads the keys: its bucket waits for that.
+TEST_F(ScannersTest, ClosedDuringACallItGoesAfterIt) {
+  const auto busy = Of(0);
+  const std::string id = scanners.Add(busy);
+  busy->busy = true;
+  scanners.Close(id);
+  EXPECT_CODE(ErrorCode::kUnknownScannerId, scanners.Find(id));
+  EXPECT_EQ(scanners.size(), 1u);
+  EXPECT_FALSE(scanners.CloseBucket(busy->bucket));
+  busy->busy = false;
+  scanners.Close(id);
+  EXPECT_EQ(scanners.size(), 0u);
+  EXPECT_TRUE(scanners.CloseBucket(busy->bucket));
+  scanners.Close("no such");
+}
+
 }  // namespace
 }  // namespace sluice::tablet

@@ -1,5 +1,7 @@
 #include "wire/kv_batch.h"
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/crc32c.h"
@@ -90,6 +92,20 @@ bool KvBatchView::CrcMatches() const {
   return Crc32c(bytes_.substr(KvAt::kSchemaId)) == header_.crc;
 }
 
+size_t CountKvRecords(std::string_view batches) {
+  size_t records = 0;
+  while (batches.size() >= kKvBatchHeaderBytes) {
+    const auto length = LoadLe<int32_t>(batches.data());
+    records +=
+        static_cast<size_t>(std::max(0, LoadLe<int32_t>(batches.data() + KvAt::kRecordCount)));
+    const bool fits = length >= static_cast<int32_t>(kKvBatchHeaderBytes - 4) &&
+                      static_cast<size_t>(length) <= batches.size() - 4;
+    if (!fits) break;
+    batches.remove_prefix(static_cast<size_t>(length) + 4);
+  }
+  return records;
+}
+
 std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_sequence,
                          std::span<const KvRecord> records) {
   std::string batch(kKvBatchHeaderBytes, '\0');
@@ -102,7 +118,7 @@ std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_seq
     batch += record.key;
     if (record.row) batch += *record.row;
   }
-  CHECK(batch.size() <= INT32_MAX);
+  CHECK(batch.size() <= INT32_MAX);  // The caller's bound.
   StoreLe(batch.data(), static_cast<int32_t>(batch.size() - 4));
   StoreLe(&batch[KvAt::kSchemaId], schema_id);
   batch[KvAt::kAttributes] = 0;

@@ -50,6 +50,11 @@ class KvBatchView {
   std::vector<KvRecord> records_;
 };
 
+/// Records that the headers of whole batches laid end to end name; those after a header that is
+/// none do not count.
+size_t CountKvRecords(std::string_view batches);
+
+/// Bounded by the caller: the batch fits an int32.
 std::string BuildKvBatch(int16_t schema_id, int64_t writer_id, int32_t batch_sequence,
                          std::span<const KvRecord> records);
 
