@@ -31,6 +31,12 @@ io::Task<void> FindOffset(TabletCorePtr core, BucketShard* shard, types::BucketI
 // Every failure is in its bucket's entry: clients of 0.9.1 wait for ever on a frame error here.
 Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::ListOffsetsRequest>(call.body));
+  if (request.bucket_id_size() > 0) {
+    types::BucketId first{.table_id = request.table_id(), .bucket = request.bucket_id(0)};
+    if (request.has_partition_id()) first.partition_id = request.partition_id();
+    NoteBucket(first, call.notes);
+    if (call.notes != nullptr) call.notes->buckets = static_cast<size_t>(request.bucket_id_size());
+  }
   const Gather<Result<int64_t>> gather(loop, static_cast<size_t>(request.bucket_id_size()));
   for (int i = 0; i < request.bucket_id_size(); ++i) {
     types::BucketId id{.table_id = request.table_id(), .bucket = request.bucket_id(i)};

@@ -133,6 +133,7 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
                     "lookups that insert say acks of -1, 0 or 1 table_id=", request->table_id());
   }
   const auto& buckets = request->buckets_req();
+  NoteMessage(request->table_id(), buckets, call.notes);
   auto parts = co_await AskBuckets(core, loop, request, &LookupOn).Take();
   wire::LookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
@@ -154,6 +155,7 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(*request, wire::ParseMessage<wire::PrefixLookupRequest>(call.body));
   CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->table_id(), call.api_version));
   const auto& buckets = request->buckets_req();
+  NoteMessage(request->table_id(), buckets, call.notes);
   auto parts = co_await AskBuckets(core, loop, request, &PrefixLookupOn).Take();
   wire::PrefixLookupResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
@@ -174,6 +176,7 @@ Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request,
                       wire::ParseMessage<wire::GetTableStatsRequest>(call.body));
   const auto& buckets = request.buckets_req();
+  NoteMessage(request.table_id(), buckets, call.notes);
   const Gather<Result<int64_t>> gather(loop, static_cast<size_t>(buckets.size()));
   for (int i = 0; i < buckets.size(); ++i) {
     const types::BucketId id = BucketIdOf(request.table_id(), buckets[i]);

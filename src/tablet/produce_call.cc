@@ -57,6 +57,7 @@ size_t BytesOf(const Produce& request, const std::vector<size_t>& slots) {
 
 Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const ProducePtr request, ParseProduce(std::move(call.body)));
+  NoteBuckets(request->ids, call.notes);
   const Gather<Produced> gather(loop, request->ids.size());
   const Status room = core->CheckWrite();
   const auto cut = core->Cut(request->ids);

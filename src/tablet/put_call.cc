@@ -57,6 +57,7 @@ void PutOne(BucketShard& shard, const PutRequest& request, size_t slot, const Pu
 Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const PutRequestPtr request, ParsePut(std::move(call.body)));
   CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->view.table_id, call.api_version));
+  NoteBuckets(request->ids, call.notes);
   const PutGather gather(loop, request->ids.size());
   const Status room = core->CheckWrite();
   const auto cut = core->Cut(request->ids);

@@ -246,6 +246,7 @@ io::Task<Result<std::vector<std::vector<std::string>>>> ReadRanges(TabletCorePtr
 Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::LimitScanRequest>(call.body));
   const types::BucketId id = BucketIdOf(request.table_id(), request);
+  NoteBucket(id, call.notes);
   const int32_t limit = std::max(request.limit(), 0);
   const Gather<Result<io::Payload>> gather(loop, 1);
   core->PostTo(core->ShardOf(id), [=](BucketShard& shard) {
@@ -269,11 +270,12 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   Result<ScanCall> checked = CheckScan(request);
   Result<Scanned> scanned =
       checked.ok() ? Result<Scanned>(Scanned()) : Result<Scanned>(checked.status());
-  if (checked.ok()) scanned = co_await RunScan(core, loop, *checked);
   const bool names = request.has_bucket_scan_req();
   const types::BucketId id =
       names ? BucketIdOf(request.bucket_scan_req().table_id(), request.bucket_scan_req())
             : types::BucketId();
+  if (names) NoteBucket(id, call.notes);
+  if (checked.ok()) scanned = co_await RunScan(core, loop, *checked);
   wire::SetError(&response,
                  ForClient(scanned.status(), names ? &id : nullptr, core->options().data_dir));
   if (scanned.ok()) {
