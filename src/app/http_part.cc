@@ -69,7 +69,9 @@ gateway::SqlEndpoint::Options EndpointOptions(const HttpPart::Options& options) 
 struct HttpPart::Parts {
   explicit Parts(const Options& options)
       : disks(options.disks),
-        status(options.catalog, options.coordinator, options.tablet, options.tiering, options.loop),
+        status(options.catalog, options.coordinator, options.tablet, options.tiering, options.loop,
+               {.tables = static_cast<size_t>(options.config.Int("metrics.tables-max")),
+                .buckets = static_cast<size_t>(options.config.Int("metrics.buckets-max"))}),
         overview(status, options.clock, std::string(kVersion)),
         statements(EndpointOptions(options)),
         server(ServerOptions(options.config)),

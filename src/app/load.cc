@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "app/cluster_view.h"
 #include "app/load_options.h"
 #include "app/load_source.h"
 #include "app/visible_text.h"
@@ -107,12 +108,6 @@ class Progress {
   double last_ = 0;
   bool drawn_ = false;
 };
-
-types::TablePath PathOf(const std::string& text) {
-  const size_t dot = text.find('.');
-  return dot == std::string::npos ? types::TablePath{"fluss", text}
-                                  : types::TablePath{text.substr(0, dot), text.substr(dot + 1)};
-}
 
 /// One run of the command.
 class Load {

@@ -15,9 +15,6 @@
 #include "sql/format.h"
 #include "sql/session.h"
 #include "sql/view_store.h"
-#include "wire/api.h"
-#include "wire/frame.h"
-#include "wire/proto/cluster.pb.h"
 
 namespace sluice::app {
 namespace {
@@ -32,20 +29,6 @@ nlohmann::json ColumnsEvent(const std::vector<sql::ResultColumn>& columns) {
   nlohmann::json event = {{"kind", "columns"}};
   event["columns"] = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return event;
-}
-
-// What the cluster says of its lake: `datalake.format`, `datalake.FORMAT.*`.
-io::Task<Result<std::map<std::string, std::string>>> ClusterConfigs(io::Loop& loop,
-                                                                    client::ClusterPtr cluster) {
-  std::string request = wire::Serialize(wire::DescribeClusterConfigsRequest());
-  CO_ASSIGN_OR_RETURN(const std::string body,
-                      co_await cluster->CallCoordinator(loop, wire::ApiKey::kDescribeClusterConfigs,
-                                                        std::move(request)));
-  CO_ASSIGN_OR_RETURN(const auto reply,
-                      wire::ParseMessage<wire::DescribeClusterConfigsResponse>(body));
-  std::map<std::string, std::string> configs;
-  for (const auto& config : reply.configs()) configs[config.config_key()] = config.config_value();
-  co_return configs;
 }
 
 }  // namespace
@@ -90,7 +73,8 @@ Status LocalSql::State::Connect() {
   const auto first = client::Cluster::Make(servers, {.attempts = kAttemptsToConnect});
   RETURN_NOT_OK(io::SyncWait(loop, client::Admin(first).ListDatabases(loop)).status());
   cluster = client::Cluster::Make(servers, {});
-  const auto configs = io::SyncWait(loop, ClusterConfigs(loop, cluster));
+  // What the cluster says of its lake: `datalake.format`, `datalake.FORMAT.*`.
+  const auto configs = io::SyncWait(loop, client::Admin(cluster).DescribeConfigs(loop));
   lake_status = configs.ok() ? OpenLake(*configs) : configs.status();
   session =
       std::make_unique<sql::Session>(engine,

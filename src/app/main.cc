@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "app/admin.h"
 #include "app/load.h"
 #include "app/server_main.h"
 #include "app/sql_shell.h"

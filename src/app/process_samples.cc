@@ -9,6 +9,7 @@
 #include "io/loop.h"
 #include "server/byte_budget.h"
 #include "server/listener.h"
+#include "server/request_stats.h"
 #include "sql/fluss_catalog.h"
 #include "tablet/tablet_service.h"
 #include "tiering/tiering_service.h"
@@ -58,6 +59,7 @@ void CollectListener(const server::FrameListener& listener, std::vector<MetricSa
 void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* samples) {
   parts.disks.Collect(samples);
   for (const server::FrameListener* listener : parts.listeners) CollectListener(*listener, samples);
+  parts.request_stats.Collect(samples);
   const auto gauge = [samples](const char* name, const char* help, auto value) {
     samples->push_back({name, help, Kind::kGauge, {}, static_cast<double>(value)});
   };

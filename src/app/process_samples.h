@@ -9,6 +9,7 @@ class LoopThreads;
 namespace sluice::server {
 class ByteBudget;
 class FrameListener;
+class RequestStats;
 }  // namespace sluice::server
 namespace sluice::tablet {
 class TabletService;
@@ -30,6 +31,7 @@ struct SampledParts {
   const DiskWatch& disks;
   const MemoryPlan& memory;
   const server::ByteBudget& request_budget;
+  const server::RequestStats& request_stats;
   io::LoopThreads& shard_threads;
   std::vector<const server::FrameListener*> listeners;
   const tablet::TabletService* tablet = nullptr;

@@ -94,13 +94,4 @@ int ServerMain(const std::vector<std::string>& args) {
   return 1;
 }
 
-int AdminMain(const std::vector<std::string>& args) {
-  if (args.size() == 1 && args[0] == "config-doc") {
-    std::fputs(ConfigMarkdown().c_str(), stdout);
-    return 0;
-  }
-  std::fputs("usage: sluice admin config-doc    print docs/configuration.md\n", stderr);
-  return 2;
-}
-
 }  // namespace sluice::app

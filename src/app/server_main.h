@@ -7,7 +7,4 @@ namespace sluice::app {
 /// `sluice server …`: run a server until SIGTERM or SIGINT. Returns the exit code.
 int ServerMain(const std::vector<std::string>& args);
 
-/// `sluice admin …`: inspection and maintenance. Returns the exit code.
-int AdminMain(const std::vector<std::string>& args);
-
 }  // namespace sluice::app

@@ -25,6 +25,7 @@
 #include "server/listener.h"
 #include "server/local_transport.h"
 #include "server/metadata_service.h"
+#include "server/request_stats.h"
 #include "shard/shards.h"
 #include "sql/engine.h"
 #include "sql/fluss_catalog.h"
@@ -115,6 +116,7 @@ struct ServerProcess::Parts {
   std::unique_ptr<coordinator::Coordinator> coordinator;
   std::unique_ptr<io::Transport> to_coordinator;  // Of the tablet server.
   std::unique_ptr<server::ByteBudget> request_budget;
+  std::unique_ptr<server::RequestStats> request_stats;
   Role tablet_role, coordinator_role;
   client::ClusterPtr local_cluster;
   std::unique_ptr<tiering::TieringService> tiering;
@@ -242,6 +244,7 @@ Result<ServerProcess::Parts::Role> ServerProcess::Parts::BindRole(const std::str
     for (size_t i = 0; i < shard_threads->size(); ++i)
       options.loops.push_back(&shard_threads->at(i));
     options.settings.budget = request_budget.get();
+    options.settings.stats = request_stats.get();
     options.settings.listener = endpoint.listener;
     options.settings.internal = endpoint.listener == config.String("internal.listener.name");
     const auto secured = security.find(endpoint.listener);
@@ -262,6 +265,7 @@ Result<ServerProcess::Parts::Role> ServerProcess::Parts::BindRole(const std::str
 // Before anybody is told where the servers are, so that ports chosen here (0) are known.
 Status ServerProcess::Parts::Bind() {
   request_budget = std::make_unique<server::ByteBudget>(memory.request_bytes);
+  request_stats = std::make_unique<server::RequestStats>(RequestStatsOptionsOf(config, *catalog));
   ASSIGN_OR_RAISE(tls, ServerTlsOf(config, files, security));
   if (tls != nullptr) {
     tls_network = std::make_unique<io::TlsNetwork>(io::SystemNetwork(), tls);
@@ -387,6 +391,7 @@ void ServerProcess::Parts::Collect(std::vector<MetricSample>* samples) {
   SampledParts parts{.disks = *disks,
                      .memory = memory,
                      .request_budget = *request_budget,
+                     .request_stats = *request_stats,
                      .shard_threads = *shard_threads,
                      .listeners = {},
                      .tablet = tablet.get(),

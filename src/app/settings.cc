@@ -5,6 +5,7 @@
 #include "app/machine.h"
 #include "io/file.h"
 #include "io/open_files.h"
+#include "meta/catalog.h"
 
 namespace sluice::app {
 namespace {
@@ -146,6 +147,18 @@ server::ConnectionSettings ConnectionSettingsOf(const Config& config) {
   settings.connections_max = static_cast<size_t>(config.Int("server.connections-max"));
   settings.idle_max = config.Duration("netty.connection.max-idle-time");
   return settings;
+}
+
+server::RequestStats::Options RequestStatsOptionsOf(const Config& config,
+                                                    const meta::Catalog& catalog) {
+  return {.slow_from = config.Duration("server.slow-request.threshold"),
+          .lines_per_second = config.Int("server.slow-request.lines-per-second"),
+          .name_of =
+              [&catalog](int64_t table_id) {
+                const meta::TablePtr table = catalog.state()->FindTable(table_id);
+                return table == nullptr ? std::string() : table->info.path.ToString();
+              },
+          .write = nullptr};
 }
 
 MemoryPlan MemoryPlanOf(const Config& config) {

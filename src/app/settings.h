@@ -8,9 +8,14 @@
 #include "coordinator/settings.h"
 #include "server/addresses.h"
 #include "server/connection.h"
+#include "server/request_stats.h"
 #include "tablet/tablet_service.h"
 
 // What the parts of a server take from the configuration.
+
+namespace sluice::meta {
+class Catalog;
+}
 
 namespace sluice::app {
 
@@ -47,6 +52,9 @@ tablet::TabletOptions TabletOptionsOf(const Config& config);
 /// The part of them that ALTER_CLUSTER_CONFIGS changes.
 void SetLiveOptions(const Config& config, tablet::LiveOptions* live);
 server::ConnectionSettings ConnectionSettingsOf(const Config& config);
+/// `catalog`, which outlives them, names tables.
+server::RequestStats::Options RequestStatsOptionsOf(const Config& config,
+                                                    const meta::Catalog& catalog);
 MemoryPlan MemoryPlanOf(const Config& config);
 /// Errors: kInvalidConfig naming the key.
 Result<LogLevel> LogLevelOf(const Config& config);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
-#include "base/log.h"
 #include "coordinator/coordinator.h"
 #include "io/task.h"
 #include "meta/catalog.h"
@@ -67,7 +67,80 @@ void AddTiering(const std::optional<tiering::TableState>& tiering, TableStatus* 
     status->gaps.push_back({gap.partition, gap.bucket, gap.from, gap.to});
 }
 
+// Samples of one table.
+void CollectTable(const TableStatus& table, int64_t now_ms, std::vector<MetricSample>* samples) {
+  const std::map<std::string, std::string> labels = {{"database", table.database},
+                                                     {"table", table.table}};
+  const auto add = [&](const char* name, const char* help, double value) {
+    samples->push_back({name, help, MetricSample::Kind::kGauge, labels, value});
+  };
+  add("sluice_log_end_offset", "Sum of the high watermarks of the table's buckets.",
+      static_cast<double>(table.log_end_offset));
+  add("sluice_remote_log_segments", "Log segments in remote storage.",
+      static_cast<double>(table.remote.segments));
+  add("sluice_remote_log_size_bytes", "Bytes of those segments.",
+      static_cast<double>(table.remote.size_bytes));
+  add("sluice_remote_log_lag_rows", "Log records that were never copied to remote storage.",
+      static_cast<double>(table.remote.lag_rows));
+  const auto count = [&](const char* name, const char* help, uint64_t value) {
+    samples->push_back(
+        {name, help, MetricSample::Kind::kCounter, labels, static_cast<double>(value)});
+  };
+  count("sluice_remote_log_copied_segments_total", "Log segments copied to remote storage.",
+        table.remote.copied_segments);
+  count("sluice_remote_log_copied_bytes_total", "Bytes of log segments copied there.",
+        table.remote.copied_bytes);
+  count("sluice_remote_log_copy_errors_total", "Copies, manifests and commits that failed.",
+        table.remote.copy_errors);
+  if (table.lake_offset) {
+    add("sluice_lake_offset", "Sum of the offsets that the newest lake snapshot holds.",
+        static_cast<double>(*table.lake_offset));
+  }
+  if (table.lag_rows) {
+    add("sluice_tiering_lag_rows", "Log records that are not in the lake.",
+        static_cast<double>(*table.lag_rows));
+  }
+  if (table.lag_ms) {
+    add("sluice_tiering_lag_seconds", "Age of the oldest record that is not in the lake.",
+        static_cast<double>(*table.lag_ms) / 1000);
+  }
+  if (table.lake_enabled) {
+    double missing = 0;
+    for (const gateway::TableGap& gap : table.gaps)
+      missing += static_cast<double>(gap.to - gap.from);
+    add("sluice_tiering_gap_records",
+        "Log records that expired before they were in the lake, while tiering was off.", missing);
+    add("sluice_tiering_failed", "1 while the table's last round failed.",
+        table.state == "FAILED" ? 1 : 0);
+    add("sluice_tiering_late", "1 while the table's lag is past its freshness.",
+        table.late ? 1 : 0);
+    auto with_state = labels;
+    with_state["state"] = table.state;
+    samples->push_back({"sluice_tiering_state", "1 for the state in which the table is.",
+                        MetricSample::Kind::kGauge, std::move(with_state), 1});
+  }
+  const auto seconds_from = [now_ms](int64_t from_ms) {
+    return static_cast<double>(now_ms - from_ms) / 1000;
+  };
+  if (table.failed_since_ms) {
+    add("sluice_tiering_failed_seconds", "Time since the table's rounds have failed.",
+        seconds_from(*table.failed_since_ms));
+  }
+  if (table.next_try_ms) {
+    add("sluice_tiering_next_try_seconds", "Time until the failed table is tried again.",
+        std::max(0.0, -seconds_from(*table.next_try_ms)));
+  }
+}
+
 }  // namespace
+
+struct ProcessStatus::Table {
+  int64_t table_id = -1;
+  TableStatus status;
+  std::optional<tiering::TableState> tiering;
+  meta::TablePtr catalog;
+  std::vector<tablet::BucketStatus> buckets;  // By partition and bucket.
+};
 
 std::vector<ProcessStatus::Table> ProcessStatus::Gather() {
   std::map<int64_t, tiering::TableState> tierings;
@@ -91,7 +164,10 @@ std::vector<ProcessStatus::Table> ProcessStatus::Gather() {
       status.has_primary_key = table->info.descriptor.has_primary_key();
       status.buckets = table->bucket_count();
       status.lake_enabled = table->lake_enabled();
-      const auto offsets = AddOffsets(buckets[table_id], table->LatestLakeSnapshot(), &status);
+      shown.catalog = table;
+      shown.buckets = std::move(buckets[table_id]);
+      std::ranges::sort(shown.buckets, {}, &tablet::BucketStatus::id);
+      const auto offsets = AddOffsets(shown.buckets, table->LatestLakeSnapshot(), &status);
       if (const auto found = tierings.find(table_id); found != tierings.end()) {
         shown.tiering = std::move(found->second);
         // The age of the oldest row is of the same moment as the count of rows.
@@ -148,75 +224,28 @@ Result<sql::LakeState> ProcessStatus::LakeStateOf(const types::TablePath& path) 
 }
 
 void ProcessStatus::Collect(std::vector<MetricSample>* samples) {
-  const auto tables = Tables();
-  if (!tables.ok()) {
-    LogWarn("metrics of tables are not to be had: {}", tables.status().ToString());
-    return;
-  }
+  const std::vector<Table> tables = Gather();
   const int64_t now_ms = loop_.clock().NowMs();
-  for (const TableStatus& table : *tables) {
-    const std::map<std::string, std::string> labels = {{"database", table.database},
-                                                       {"table", table.table}};
-    const auto add = [&](const char* name, const char* help, double value) {
-      samples->push_back({name, help, MetricSample::Kind::kGauge, labels, value});
-    };
-    add("sluice_log_end_offset", "Sum of the high watermarks of the table's buckets.",
-        static_cast<double>(table.log_end_offset));
-    add("sluice_remote_log_segments", "Log segments in remote storage.",
-        static_cast<double>(table.remote.segments));
-    add("sluice_remote_log_size_bytes", "Bytes of those segments.",
-        static_cast<double>(table.remote.size_bytes));
-    add("sluice_remote_log_lag_rows", "Log records that were never copied to remote storage.",
-        static_cast<double>(table.remote.lag_rows));
-    const auto count = [&](const char* name, const char* help, uint64_t value) {
-      samples->push_back(
-          {name, help, MetricSample::Kind::kCounter, labels, static_cast<double>(value)});
-    };
-    count("sluice_remote_log_copied_segments_total", "Log segments copied to remote storage.",
-          table.remote.copied_segments);
-    count("sluice_remote_log_copied_bytes_total", "Bytes of log segments copied there.",
-          table.remote.copied_bytes);
-    count("sluice_remote_log_copy_errors_total", "Copies, manifests and commits that failed.",
-          table.remote.copy_errors);
-    if (table.lake_offset) {
-      add("sluice_lake_offset", "Sum of the offsets that the newest lake snapshot holds.",
-          static_cast<double>(*table.lake_offset));
+  size_t buckets = 0, tables_shown = 0, buckets_shown = 0;
+  for (const Table& table : tables) {
+    buckets += table.buckets.size();
+    if (tables_shown < limits_.tables) {
+      ++tables_shown;
+      CollectTable(table.status, now_ms, samples);
     }
-    if (table.lag_rows) {
-      add("sluice_tiering_lag_rows", "Log records that are not in the lake.",
-          static_cast<double>(*table.lag_rows));
-    }
-    if (table.lag_ms) {
-      add("sluice_tiering_lag_seconds", "Age of the oldest record that is not in the lake.",
-          static_cast<double>(*table.lag_ms) / 1000);
-    }
-    if (table.lake_enabled) {
-      double missing = 0;
-      for (const gateway::TableGap& gap : table.gaps)
-        missing += static_cast<double>(gap.to - gap.from);
-      add("sluice_tiering_gap_records",
-          "Log records that expired before they were in the lake, while tiering was off.", missing);
-      add("sluice_tiering_failed", "1 while the table's last round failed.",
-          table.state == "FAILED" ? 1 : 0);
-      add("sluice_tiering_late", "1 while the table's lag is past its freshness.",
-          table.late ? 1 : 0);
-      auto with_state = labels;
-      with_state["state"] = table.state;
-      samples->push_back({"sluice_tiering_state", "1 for the state in which the table is.",
-                          MetricSample::Kind::kGauge, std::move(with_state), 1});
-    }
-    const auto seconds_from = [now_ms](int64_t from_ms) {
-      return static_cast<double>(now_ms - from_ms) / 1000;
-    };
-    if (table.failed_since_ms) {
-      add("sluice_tiering_failed_seconds", "Time since the table's rounds have failed.",
-          seconds_from(*table.failed_since_ms));
-    }
-    if (table.next_try_ms) {
-      add("sluice_tiering_next_try_seconds", "Time until the failed table is tried again.",
-          std::max(0.0, -seconds_from(*table.next_try_ms)));
-    }
+    const size_t room = std::min(table.buckets.size(), limits_.buckets - buckets_shown);
+    buckets_shown += room;
+    CollectBuckets(*table.catalog, std::span(table.buckets).first(room), samples);
   }
+  const auto add = [samples](const char* name, const char* help, size_t value) {
+    samples->push_back({name, help, MetricSample::Kind::kGauge, {}, static_cast<double>(value)});
+  };
+  add("sluice_tables", "Tables.", tables.size());
+  add("sluice_buckets", "Buckets that this server has open.", buckets);
+  add("sluice_tables_not_shown", "Tables beyond metrics.tables-max, which have no samples.",
+      tables.size() - tables_shown);
+  add("sluice_buckets_not_shown", "Buckets beyond metrics.buckets-max, which have no samples.",
+      buckets - buckets_shown);
 }
 
 }  // namespace sluice::app

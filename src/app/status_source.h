@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/bucket_samples.h"
 #include "base/metrics.h"
 #include "gateway/overview.h"
 #include "io/loop.h"
@@ -36,25 +37,23 @@ class ProcessStatus : public gateway::StatusSource {
   /// are asked.
   ProcessStatus(const meta::Catalog& catalog, coordinator::Coordinator& coordinator,
                 tablet::TabletService& tablet, const tiering::TieringService* tiering,
-                io::Loop& loop)
+                io::Loop& loop, MetricLimits limits = {})
       : catalog_(catalog),
         coordinator_(coordinator),
         tablet_(tablet),
         tiering_(tiering),
-        loop_(loop) {}
+        loop_(loop),
+        limits_(limits) {}
 
   Result<std::vector<gateway::TableStatus>> Tables() override;
   /// Of one table, as SQL shows it. Errors: kTableNotExist; kInvalidTable when it is not tiered.
   Result<sql::LakeState> LakeStateOf(const types::TablePath& path);
-  /// Samples per table: log end, lake offset, lag; labels `database` and `table`.
+  /// Samples per table (log end, lake offset, lag; labels `database` and `table`) and per bucket,
+  /// no more than the limits allow.
   void Collect(std::vector<MetricSample>* samples);
 
  private:
-  struct Table {
-    int64_t table_id = -1;
-    gateway::TableStatus status;
-    std::optional<tiering::TableState> tiering;
-  };
+  struct Table;
   std::vector<Table> Gather();
   // When the failed ones among the tables are tried again.
   void AddNextTries(std::vector<Table>* tables);
@@ -64,6 +63,7 @@ class ProcessStatus : public gateway::StatusSource {
   tablet::TabletService& tablet_;
   const tiering::TieringService* tiering_;
   io::Loop& loop_;
+  const MetricLimits limits_;
 };
 
 }  // namespace sluice::app

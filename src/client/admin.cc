@@ -1,10 +1,12 @@
 #include "client/admin.h"
 
 #include "client/calls_internal.h"
+#include "wire/proto/cluster.pb.h"
 #include "wire/proto/database.pb.h"
 #include "wire/proto/kv.pb.h"
 #include "wire/proto/lake.pb.h"
 #include "wire/proto/log.pb.h"
+#include "wire/proto/metadata.pb.h"
 #include "wire/proto/partition.pb.h"
 #include "wire/proto/table.pb.h"
 
@@ -28,6 +30,35 @@ io::Task<Status> ChangeTable(ClusterPtr cluster, io::Loop& loop, types::TablePat
       co_await AskOnce<Reply, Request>(cluster, loop, Where::kCoordinator, key, std::move(request));
   cluster->ForgetLeaders(path);
   co_return reply.status();
+}
+
+ServerInfo ServerInfoOf(const wire::PbServerNode& server) {
+  return {{server.node_id(), server.host(), static_cast<uint16_t>(server.port())},
+          server.listeners()};
+}
+
+io::Task<Result<ClusterInfo>> DescribeClusterIn(ClusterPtr cluster, io::Loop& loop) {
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await Ask<wire::MetadataResponse, wire::MetadataRequest>(
+          cluster, loop, Where::kAnyTablet, ApiKey::kGetMetadata, wire::MetadataRequest())));
+  ClusterInfo info;
+  if (reply.has_coordinator_server()) info.coordinator = ServerInfoOf(reply.coordinator_server());
+  for (const auto& server : reply.tablet_servers())
+    info.tablet_servers.push_back(ServerInfoOf(server));
+  co_return info;
+}
+
+io::Task<Result<std::map<std::string, std::string>>> DescribeConfigsIn(ClusterPtr cluster,
+                                                                       io::Loop& loop) {
+  CO_ASSIGN_OR_RETURN(
+      const auto reply,
+      (co_await AskOnce<wire::DescribeClusterConfigsResponse, wire::DescribeClusterConfigsRequest>(
+          cluster, loop, Where::kCoordinator, ApiKey::kDescribeClusterConfigs,
+          wire::DescribeClusterConfigsRequest())));
+  std::map<std::string, std::string> configs;
+  for (const auto& config : reply.configs()) configs[config.config_key()] = config.config_value();
+  co_return configs;
 }
 
 io::Task<Result<std::vector<std::string>>> ListDatabasesIn(ClusterPtr cluster, io::Loop& loop) {
@@ -151,6 +182,7 @@ struct OffsetsQuestion {
   std::vector<int32_t> buckets;
   OffsetType type;
   int64_t timestamp_ms;
+  OffsetView view;
 };
 
 io::Task<Status> ListOffsetsOnce(ClusterPtr cluster, io::Loop& loop, OffsetsQuestion question,
@@ -161,7 +193,8 @@ io::Task<Status> ListOffsetsOnce(ClusterPtr cluster, io::Loop& loop, OffsetsQues
     const types::BucketId id{question.table_id, question.partition_id, bucket};
     CO_ASSIGN_OR_RETURN(const int32_t leader, co_await cluster->Leader(loop, question.path, id));
     wire::ListOffsetsRequest& request = requests[leader];
-    request.set_follower_server_id(-1);
+    // The leader answers itself, as a follower, with its log's own offsets.
+    request.set_follower_server_id(question.view == OffsetView::kReader ? -1 : leader);
     request.set_offset_type(static_cast<int32_t>(question.type));
     request.set_table_id(question.table_id);
     if (question.partition_id) request.set_partition_id(*question.partition_id);
@@ -228,6 +261,14 @@ io::Task<Result<LakeSnapshot>> GetLakeSnapshotIn(ClusterPtr cluster, io::Loop& l
 }
 
 }  // namespace
+
+io::Task<Result<ClusterInfo>> Admin::DescribeCluster(io::Loop& loop) {
+  return DescribeClusterIn(cluster_, loop);
+}
+
+io::Task<Result<std::map<std::string, std::string>>> Admin::DescribeConfigs(io::Loop& loop) {
+  return DescribeConfigsIn(cluster_, loop);
+}
 
 io::Task<Status> Admin::CreateDatabase(io::Loop& loop, std::string name,
                                        types::DatabaseDescriptor descriptor,
@@ -352,9 +393,9 @@ io::Task<Result<std::vector<types::PartitionInfo>>> Admin::ListPartitions(io::Lo
 
 io::Task<Result<std::map<int32_t, int64_t>>> Admin::ListOffsets(
     io::Loop& loop, types::TablePath path, int64_t table_id, std::optional<int64_t> partition_id,
-    std::vector<int32_t> buckets, OffsetType type, int64_t timestamp_ms) {
-  OffsetsQuestion question{std::move(path),    table_id, partition_id,
-                           std::move(buckets), type,     timestamp_ms};
+    std::vector<int32_t> buckets, OffsetType type, int64_t timestamp_ms, OffsetView view) {
+  OffsetsQuestion question{std::move(path), table_id, partition_id, std::move(buckets), type,
+                           timestamp_ms,    view};
   return ListOffsetsIn(cluster_, loop, std::move(question));
 }
 

@@ -36,6 +36,20 @@ struct LakeSnapshot {
   std::vector<LakeBucketOffset> buckets;
 };
 
+/// A server as it tells its clients of itself.
+struct ServerInfo {
+  ServerNode node;
+  std::string listeners;  ///< All of them, "NAME://host:port,…"; empty = not told.
+};
+struct ClusterInfo {
+  std::optional<ServerInfo> coordinator;
+  std::vector<ServerInfo> tablet_servers;
+};
+
+/// Whose offsets: what readers see, up to the high watermark and with what is in remote storage; or
+/// the leader's log itself.
+enum class OffsetView { kReader, kLog };
+
 enum class OffsetType : int32_t { kEarliest = 0, kLatest = 1, kTimestamp = 2 };
 
 /// A partition spec: partition column → text value.
@@ -46,6 +60,10 @@ using PartitionSpec = std::map<std::string, std::string>;
 class Admin {
  public:
   explicit Admin(ClusterPtr cluster) : cluster_(std::move(cluster)) {}
+
+  io::Task<Result<ClusterInfo>> DescribeCluster(io::Loop& loop);
+  /// What is set of the cluster, by key.
+  io::Task<Result<std::map<std::string, std::string>>> DescribeConfigs(io::Loop& loop);
 
   io::Task<Status> CreateDatabase(io::Loop& loop, std::string name,
                                   types::DatabaseDescriptor descriptor, bool ignore_if_exists);
@@ -79,7 +97,8 @@ class Admin {
                                                            int64_t table_id,
                                                            std::optional<int64_t> partition_id,
                                                            std::vector<int32_t> buckets,
-                                                           OffsetType type, int64_t timestamp_ms);
+                                                           OffsetType type, int64_t timestamp_ms,
+                                                           OffsetView view = OffsetView::kReader);
   /// Rows of a bucket: of a log table up to the high watermark, of a primary-key table those alive.
   io::Task<Result<int64_t>> RowCount(io::Loop& loop, types::TablePath path, types::BucketId bucket);
 

@@ -1,6 +1,8 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "io/payload.h"
@@ -8,11 +10,21 @@
 
 namespace sluice::io {
 
+/// What the handler of a call tells of it while it runs, on the call's loop.
+struct CallNotes {
+  int64_t table_id = -1;  ///< -1 = of no table, or not known.
+  std::optional<int64_t> partition_id;
+  int32_t bucket = -1;  ///< The first of them.
+  size_t buckets = 0;
+  std::chrono::nanoseconds waited{0};  ///< Because the caller asked for it.
+};
+
 /// One request of the protocol: its key, its version, its body (a protobuf message).
 struct Call {
   int16_t api_key = 0;
   int16_t api_version = 0;
   std::string body;
+  CallNotes* notes = nullptr;  ///< Null = nobody asks. Lives until the call is answered.
 };
 
 /// Who sent a call.

@@ -104,4 +104,15 @@ struct RocksOptions {
 /// can read.
 std::unique_ptr<KeyStores> MakeRocksStores(io::FileSystem& files, RocksOptions options);
 
+/// What the folder of a store that nobody has open holds.
+struct StoreContent {
+  bool exists = false;  ///< false: nothing was ever written.
+  Applied applied;
+  std::optional<Applied> closed;  ///< Of the clean-close mark, when there is one.
+  int64_t keys = 0;
+};
+/// Read such a store whole, with every checksum, and change nothing.
+/// Errors: kKvStorage; kCorruptRecord when what it says of itself is damaged.
+Result<StoreContent> CheckRocksStore(io::FileSystem& files, const std::string& folder);
+
 }  // namespace sluice::kv

@@ -2,6 +2,8 @@
 
 #include <rocksdb/env.h>
 
+#include <map>
+
 #include "io/sim/sim_file_system.h"
 #include "io/sim/sim_world.h"
 #include "kv/tablet_fixture.h"
@@ -313,6 +315,68 @@ TEST(RocksKeyStoreTest, APowerLossDoesNotBringTheCloseMarkBack) {
     ASSERT_OK(files.ReplaceFile(io::JoinPath(folder, "db/CURRENT"), ""));
     EXPECT_EQ(*stores->Open(folder).ValueOrDie()->applied(), (Applied{2, 1})) << seed;
   }
+}
+
+// All files below a folder with their bytes.
+std::map<std::string, std::string> ContentOf(const std::string& folder) {
+  std::map<std::string, std::string> content;
+  const auto entries = io::LocalFileSystem().List(folder);
+  if (!entries.ok()) return content;
+  for (const auto& entry : *entries) {
+    const std::string path = io::JoinPath(folder, entry.name);
+    if (entry.is_folder) {
+      content.merge(ContentOf(path));
+    } else {
+      content[path] = io::LocalFileSystem().ReadFile(path).ValueOrDie();
+    }
+  }
+  return content;
+}
+
+TEST(CheckRocksStoreTest, ReadsAStoreWholeAndChangesNothing) {
+  const TempDir dir;
+  const std::string folder = io::JoinPath(dir.path(), "kv-0");
+  io::FileSystem& files = io::LocalFileSystem();
+  ASSERT_OK_AND_ASSIGN(const StoreContent none, CheckRocksStore(files, folder));
+  EXPECT_FALSE(none.exists);
+  const auto stores = MakeRocksStores(files, RocksOptions{});
+  for (const bool clean : {false, true}) {
+    auto store = stores->Open(folder).ValueOrDie();
+    const std::vector<KeyStore::Change> changes{{"a", "1"}, {"b", std::string(9000, 'x')}};
+    ASSERT_OK(store->Write(changes, {4, 2}));
+    if (clean) ASSERT_OK(store->Close());
+    store.reset();
+    const auto before = ContentOf(folder);
+    ASSERT_OK_AND_ASSIGN(const StoreContent content, CheckRocksStore(files, folder));
+    EXPECT_TRUE(content.exists);
+    EXPECT_EQ(content.applied, (Applied{4, 2}));
+    EXPECT_EQ(content.closed.has_value(), clean);
+    EXPECT_EQ(content.keys, 2);
+    EXPECT_EQ(ContentOf(folder), before);
+  }
+}
+
+TEST(CheckRocksStoreTest, FindsAFlippedBitOfEveryKindOfFile) {
+  const TempDir dir;
+  const std::string folder = io::JoinPath(dir.path(), "kv-0");
+  io::FileSystem& files = io::LocalFileSystem();
+  {
+    const auto store = MakeRocksStores(files, RocksOptions{})->Open(folder).ValueOrDie();
+    const std::vector<KeyStore::Change> changes{{"a", "1"}, {"b", "2"}};
+    ASSERT_OK(store->Write(changes, {4, 2}));
+    ASSERT_OK(store->Close());
+  }
+  for (const auto& [path, bytes] : ContentOf(folder)) {
+    const bool matters = path.ends_with(".sst") || path.ends_with("/CURRENT") ||
+                         path.find("/MANIFEST") != std::string::npos || path.ends_with("/applied");
+    if (!matters) continue;
+    std::string damaged = bytes;
+    damaged[3] ^= 1;
+    ASSERT_OK(files.ReplaceFile(path, damaged));
+    EXPECT_FALSE(CheckRocksStore(files, folder).ok()) << path;
+    ASSERT_OK(files.ReplaceFile(path, bytes));
+  }
+  EXPECT_OK(CheckRocksStore(files, folder));
 }
 
 }  // namespace

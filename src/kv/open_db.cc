@@ -191,6 +191,17 @@ Result<KeyStore::Checkpoint> OpenDb::MakeCheckpoint(const std::string& folder) {
   return made;
 }
 
+Result<int64_t> OpenDb::VerifyAndCount() {
+  rocksdb::ReadOptions read;
+  read.fill_cache = false;
+  RETURN_NOT_OK(FromRocks(db_->VerifyChecksum(read), folder_));
+  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(read, keys_));
+  int64_t count = 0;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) ++count;
+  RETURN_NOT_OK(FromRocks(at->status(), folder_));
+  return count;
+}
+
 std::unique_ptr<KeyStore::Cursor> OpenDb::NewCursor(KeyStore::CursorUse use) {
   return std::make_unique<DbCursor>(shared_from_this(), use);
 }

@@ -64,6 +64,8 @@ class OpenDb : public std::enable_shared_from_this<OpenDb> {
   /// Durable when it returns.
   Status Write(std::span<const KeyStore::Change> changes, const Applied& applied);
   std::unique_ptr<KeyStore::Cursor> NewCursor(KeyStore::CursorUse use);
+  /// Check every block of every file; returns how many keys there are.
+  Result<int64_t> VerifyAndCount();
   /// Files as they are now, in a folder that is not there. No Write runs.
   Result<KeyStore::Checkpoint> MakeCheckpoint(const std::string& folder);
 

@@ -25,6 +25,8 @@ constexpr char kClosedFile[] = "applied";
 // What a flush must leave free on the device: RocksDB writes its manifest beside the keys.
 constexpr uint64_t kReservedBytes = 4 << 20;
 
+constexpr size_t kCheckCacheBytes = 1 << 20;
+
 rocksdb::Options DbOptions(const RocksOptions& options,
                            const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
@@ -282,6 +284,26 @@ class RocksKeyStores : public KeyStores {
 
 std::unique_ptr<KeyStores> MakeRocksStores(io::FileSystem& files, RocksOptions options) {
   return std::make_unique<RocksKeyStores>(files, options);
+}
+
+Result<StoreContent> CheckRocksStore(io::FileSystem& files, const std::string& folder) {
+  StoreContent content;
+  const auto closed = files.ReadFile(io::JoinPath(folder, kClosedFile));
+  if (!io::IsNotFound(closed.status())) {
+    RETURN_NOT_OK(closed);
+    ASSIGN_OR_RAISE(content.closed, ParseApplied(*closed));
+  }
+  const std::string db_folder = io::JoinPath(folder, kDbFolder);
+  ASSIGN_OR_RAISE(content.exists, files.Exists(io::JoinPath(db_folder, kLastNewFile)));
+  if (!content.exists) return content;
+  rocksdb::Options options = DbOptions({}, rocksdb::NewLRUCache(kCheckCacheBytes));
+  options.create_if_missing = false;
+  options.create_missing_column_families = false;
+  ASSIGN_OR_RAISE(const auto db, OpenDb::Open(db_folder, options, std::make_shared<IdleIterators>(),
+                                              /*read_only=*/true));
+  ASSIGN_OR_RAISE(content.applied, db->ReadApplied());
+  ASSIGN_OR_RAISE(content.keys, db->VerifyAndCount());
+  return content;
 }
 
 }  // namespace sluice::kv

@@ -38,8 +38,7 @@ Status BatchScan::Damaged(std::string_view reason) const {
 }
 
 Result<bool> BatchScan::IsWhole(const Batch& batch) {
-  ASSIGN_OR_RAISE(const std::string_view bytes,
-                  View(batch.position_bytes, batch.header.size_bytes()));
+  ASSIGN_OR_RAISE(const std::string_view bytes, BytesOf(batch));
   const auto parsed = wire::LogBatchView::Parse(bytes);
   return parsed.ok() && parsed->CrcMatches();
 }

@@ -49,6 +49,10 @@ class BatchScan {
 
   /// Read `batch` whole and compare its CRC; false when it does not match.
   Result<bool> IsWhole(const Batch& batch);
+  /// All bytes of `batch`; they are valid until the next call.
+  Result<std::string_view> BytesOf(const Batch& batch) {
+    return View(batch.position_bytes, batch.header.size_bytes());
+  }
 
   /// What Next looks for, and where.
   int64_t next_offset() const { return next_offset_; }

@@ -1,5 +1,6 @@
 #include "log/log_state.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace sluice::log {
@@ -8,7 +9,7 @@ using Json = nlohmann::json;
 }  // namespace
 
 Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder) {
-  LogState state(files, io::JoinPath(folder, "log-state.json"));
+  LogState state(files, io::JoinPath(folder, kLogStateFile));
   auto content = files.ReadFile(state.path_);
   if (io::IsNotFound(content.status())) return state;
   ASSIGN_OR_RAISE(const std::string text, std::move(content));
@@ -66,6 +67,11 @@ Status LogState::AddEpoch(int32_t epoch, int64_t start_offset) {
   const Status saved = Save();
   if (!saved.ok()) epochs_.pop_back();
   return saved;
+}
+
+int32_t LogState::EpochAt(int64_t offset) const {
+  const auto later = std::ranges::upper_bound(epochs_, offset, {}, &Epoch::start_offset);
+  return later == epochs_.begin() ? 0 : std::prev(later)->epoch;
 }
 
 Status LogState::TruncateEpochs(int64_t offset) {

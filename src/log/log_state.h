@@ -11,6 +11,8 @@
 
 namespace sluice::log {
 
+inline constexpr char kLogStateFile[] = "log-state.json";
+
 /// What a log must know beside its segments: where it starts, what was under way, its leaders'
 /// epochs.
 ///
@@ -18,6 +20,11 @@ namespace sluice::log {
 /// its first value. Threads: confined to the log's shard, except SetStart.
 class LogState {
  public:
+  struct Epoch {
+    int32_t epoch;
+    int64_t start_offset;
+  };
+
   static Result<LogState> Load(io::FileSystem& files, const std::string& folder);
   /// Remember, durably, that segments below `start_offset` are to go. Threads: any, beside
   /// leader_epoch() and AddEpoch().
@@ -37,6 +44,9 @@ class LogState {
 
   /// 0 until a leader of a later epoch appended.
   int32_t leader_epoch() const { return epochs_.empty() ? 0 : epochs_.back().epoch; }
+  /// Of the leader that appended `offset`; 0 of what came before the first that is known.
+  int32_t EpochAt(int64_t offset) const;
+  const std::vector<Epoch>& epochs() const { return epochs_; }
   int64_t start_offset() const { return start_offset_; }
   bool restarting() const { return restarting_; }
   std::optional<int64_t> cutting_at() const { return cutting_at_; }
@@ -48,11 +58,7 @@ class LogState {
   io::FileSystem* files_;
   std::string path_;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // For changes and the file.
-  struct Epoch {
-    int32_t epoch;
-    int64_t start_offset;
-  };
-  std::vector<Epoch> epochs_;  // Both increase.
+  std::vector<Epoch> epochs_;                                           // Both increase.
   int64_t start_offset_ = 0;
   bool restarting_ = false;
   std::optional<int64_t> cutting_at_;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -10,19 +9,6 @@
 #include "log/writer_states.h"
 
 namespace sluice::log {
-namespace {
-
-// The offset in "00000000000000000042.log" when the name ends in `suffix`.
-std::optional<int64_t> OffsetInName(std::string_view name, std::string_view suffix) {
-  constexpr size_t kDigits = 20;
-  if (name.size() != kDigits + suffix.size() || !name.ends_with(suffix)) return std::nullopt;
-  int64_t offset = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + kDigits, offset);
-  if (error != std::errc() || end != name.data() + kDigits) return std::nullopt;
-  return offset;
-}
-
-}  // namespace
 
 Status Recovery::Run() {
   RETURN_NOT_OK(MakeFolder());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/check.h"
 #include "base/log.h"
 
@@ -9,6 +11,15 @@ namespace sluice::log {
 
 std::string SegmentPath(const std::string& folder, int64_t base_offset, std::string_view suffix) {
   return io::JoinPath(folder, fmt::format("{:020}{}", base_offset, suffix));
+}
+
+std::optional<int64_t> OffsetInName(std::string_view name, std::string_view suffix) {
+  constexpr size_t kDigits = 20;
+  if (name.size() != kDigits + suffix.size() || !name.ends_with(suffix)) return std::nullopt;
+  int64_t offset = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + kDigits, offset);
+  if (error != std::errc() || end != name.data() + kDigits) return std::nullopt;
+  return offset;
 }
 
 Segment::Segment(FileCache& files, const std::string& folder, int64_t base_offset,

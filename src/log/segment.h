@@ -18,6 +18,9 @@ namespace sluice::log {
 /// "<folder>/00000000000000000042.log"
 std::string SegmentPath(const std::string& folder, int64_t base_offset, std::string_view suffix);
 
+/// The offset in "00000000000000000042.log" when the name ends in `suffix`.
+std::optional<int64_t> OffsetInName(std::string_view name, std::string_view suffix);
+
 inline constexpr std::string_view kLogSuffix = ".log";
 inline constexpr std::string_view kIndexSuffix = ".index";
 inline constexpr std::string_view kTimeIndexSuffix = ".timeindex";

@@ -44,6 +44,7 @@ class TimeIndex {
   std::optional<Entry> Last() const {
     return entries_.empty() ? std::nullopt : std::optional(entries_.back());
   }
+  const std::vector<Entry>& entries() const { return entries_; }
   size_t size_bytes() const { return entries_.size() * kEntryBytes; }
 
  private:

@@ -48,6 +48,8 @@ class WriterStates {
   void Expire(int64_t timestamp_ms);
   void Clear() { writers_.clear(); }
   size_t size() const { return writers_.size(); }
+  /// All of them, by writer id.
+  const std::unordered_map<int64_t, Writer>& writers() const { return writers_; }
 
   /// Content of a `.writer_snapshot` file.
   ///

@@ -26,6 +26,8 @@ class Catalog {
  public:
   /// Load everything; make the default database when it is missing.
   static Result<std::unique_ptr<Catalog>> Open(MetaStore& store, io::Clock& clock);
+  /// Load everything and change nothing.
+  static Result<CatalogStatePtr> Read(MetaStore& store);
   ~Catalog();
 
   CatalogStatePtr state() const;

@@ -164,10 +164,15 @@ class Loader {
 
 }  // namespace
 
-Status Catalog::Load() {
+Result<CatalogStatePtr> Catalog::Read(MetaStore& store) {
   auto state = std::make_shared<CatalogState>();
-  RETURN_NOT_OK(Loader(store_, state.get()).Load());
+  RETURN_NOT_OK(Loader(store, state.get()).Load());
   state->revision = 1;
+  return state;
+}
+
+Status Catalog::Load() {
+  ASSIGN_OR_RAISE(CatalogStatePtr state, Read(store_));
   const std::lock_guard lock(mutex_);
   state_ = std::move(state);
   return Status::OK();

@@ -409,6 +409,13 @@ TEST_P(CatalogTest, AnOldSnapshotStaysAsItWas) {
   EXPECT_GT(catalog_->state()->revision, before->revision);
 }
 
+TEST_P(CatalogTest, IsReadAsItWasWritten) {
+  ASSERT_OK(catalog_->CreateTable(NewTable({"fluss", "t"})));
+  ASSERT_OK_AND_ASSIGN(const CatalogStatePtr read, Catalog::Read(*store_));
+  ASSERT_NE(read->FindTable(TablePath{"fluss", "t"}), nullptr);
+  EXPECT_EQ(read->tables_by_id.size(), catalog_->state()->tables_by_id.size());
+}
+
 TEST(CatalogFailureTest, ARefusedWriteChangesNothing) {
   FixedClock clock;
   FailingStore store;

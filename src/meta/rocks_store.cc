@@ -56,11 +56,19 @@ Result<std::unique_ptr<rocksdb::DB>> OpenDb(const std::string& folder, rocksdb::
   return std::unique_ptr<rocksdb::DB>(db);
 }
 
+Result<std::unique_ptr<rocksdb::DB>> OpenDbToRead(const std::string& folder) {
+  rocksdb::Options options = StoreOptions(/*env=*/nullptr);
+  options.create_if_missing = false;
+  rocksdb::DB* db = nullptr;
+  RETURN_NOT_OK(FromRocks(rocksdb::DB::OpenForReadOnly(options, folder, &db), folder));
+  return std::unique_ptr<rocksdb::DB>(db);
+}
+
 /// Format: key = node key; value = version (8 bytes, big-endian), then the node's value.
 class RocksStore : public TreeStore {
  public:
-  RocksStore(std::string folder, rocksdb::Env* env, std::unique_ptr<rocksdb::DB> db)
-      : folder_(std::move(folder)), env_(env), db_(std::move(db)) {}
+  RocksStore(std::string folder, rocksdb::Env* env, std::unique_ptr<rocksdb::DB> db, bool read_only)
+      : folder_(std::move(folder)), env_(env), read_only_(read_only), db_(std::move(db)) {}
 
   Status Load() {
     const std::unique_ptr<rocksdb::Iterator> rows(db_->NewIterator(rocksdb::ReadOptions()));
@@ -80,6 +88,8 @@ class RocksStore : public TreeStore {
 
  protected:
   Status Persist(const NodeTree::Changes& changes) override {
+    if (read_only_)
+      return Error(ErrorCode::kStorage, "metadata store is open to read folder=", folder_);
     if (!failed_keys_.empty()) RETURN_NOT_OK(Reopen());
     rocksdb::WriteBatch batch;
     for (const auto& [key, node] : changes)
@@ -126,6 +136,7 @@ class RocksStore : public TreeStore {
 
   const std::string folder_;
   rocksdb::Env* const env_;
+  const bool read_only_;
   std::unique_ptr<rocksdb::DB> db_;    // Null when it failed and could not be opened again yet.
   std::set<std::string> failed_keys_;  // Of changes whose write failed; not empty = open it again.
 };
@@ -135,7 +146,14 @@ class RocksStore : public TreeStore {
 Result<std::unique_ptr<MetaStore>> OpenRocksMetaStore(const std::string& folder,
                                                       rocksdb::Env* env) {
   ASSIGN_OR_RAISE(auto db, OpenDb(folder, env));
-  auto store = std::make_unique<RocksStore>(folder, env, std::move(db));
+  auto store = std::make_unique<RocksStore>(folder, env, std::move(db), /*read_only=*/false);
+  RETURN_NOT_OK(store->Load());
+  return std::unique_ptr<MetaStore>(std::move(store));
+}
+
+Result<std::unique_ptr<MetaStore>> ReadRocksMetaStore(const std::string& folder) {
+  ASSIGN_OR_RAISE(auto db, OpenDbToRead(folder));
+  auto store = std::make_unique<RocksStore>(folder, nullptr, std::move(db), /*read_only=*/true);
   RETURN_NOT_OK(store->Load());
   return std::unique_ptr<MetaStore>(std::move(store));
 }

@@ -20,4 +20,8 @@ namespace sluice::meta {
 Result<std::unique_ptr<MetaStore>> OpenRocksMetaStore(const std::string& folder,
                                                       rocksdb::Env* env = nullptr);
 
+/// The same for reading alone: nothing in the folder changes, Apply is refused (kStorage), and
+/// another process may have the store open, whose changes from now on are not seen.
+Result<std::unique_ptr<MetaStore>> ReadRocksMetaStore(const std::string& folder);
+
 }  // namespace sluice::meta

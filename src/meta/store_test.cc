@@ -165,5 +165,22 @@ TEST(RocksStoreTest, TakesChangesAgainWhenAFullDiskHasRoom) {
   EXPECT_EQ(node->value, "after");
 }
 
+TEST(RocksStoreTest, IsReadBesideItsOwnerAndChangesNothing) {
+  const TempDir folder;
+  ASSERT_OK_AND_ASSIGN(const auto owner, OpenRocksMetaStore(folder.path()));
+  ASSERT_OK(owner->Apply({MetaStore::Create("/a/b", "one")}));
+  ASSERT_OK_AND_ASSIGN(const auto reader, ReadRocksMetaStore(folder.path()));
+  ASSERT_OK(owner->Apply({MetaStore::Set("/a/b", "two")}));
+  ASSERT_OK_AND_ASSIGN(const auto node, reader->Get("/a/b"));
+  ASSERT_TRUE(node.has_value());
+  EXPECT_EQ(node->value, "one");
+  EXPECT_CODE(ErrorCode::kStorage, reader->Apply({MetaStore::Create("/c", "")}));
+}
+
+TEST(RocksStoreTest, IsNotMadeByReading) {
+  const TempDir folder;
+  EXPECT_CODE(ErrorCode::kStorage, ReadRocksMetaStore(folder.path() + "/none"));
+}
+
 }  // namespace
 }  // namespace sluice::meta

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "server/request_stats.h"
 #include "wire/api.h"
 #include "wire/frame.h"
 #include "wire/proto/handshake.pb.h"
@@ -85,9 +86,12 @@ io::Task<bool> ServedConnection::ReadFrame() {
     co_await Refuse(header.request_id, fits);
     co_return false;
   }
+  const auto asked = loop_.clock().Monotonic();
   ByteBudget::Grant grant =
       co_await settings_->budget->Take(loop_, static_cast<uint64_t>(size_bytes));
   if (closed_) co_return false;
+  const Arrived arrived{header.request_id, static_cast<uint64_t>(size_bytes),
+                        loop_.clock().Monotonic() - asked};
   io::Call call{header.api_key, header.api_version, {}};
   call.body.resize(static_cast<size_t>(size_bytes) - wire::kRequestHeaderBytes);
   const bool body_read = co_await ReadBody(&call.body);
@@ -107,7 +111,7 @@ io::Task<bool> ServedConnection::ReadFrame() {
   }
   LearnClient(call);
   ++running_;
-  io::Spawn(Answer(shared_from_this(), header.request_id, std::move(call), std::move(grant)));
+  io::Spawn(Answer(shared_from_this(), arrived, std::move(call), std::move(grant)));
   co_return true;
 }
 
@@ -218,17 +222,35 @@ void ServedConnection::MaybeMakeRoom() {
     std::exchange(drained_, std::nullopt)->Set(true);
 }
 
-io::Task<void> ServedConnection::Answer(std::shared_ptr<ServedConnection> self, int32_t request_id,
+io::Task<void> ServedConnection::Answer(std::shared_ptr<ServedConnection> self, Arrived arrived,
                                         io::Call call, ByteBudget::Grant grant) {
+  io::CallNotes notes;
+  call.notes = &notes;
+  const int16_t api_key = call.api_key;
+  const auto principal = self->principal_;
+  const auto started = self->loop_.clock().Monotonic();
   Result<io::Payload> body =
-      co_await self->settings_->service->Handle(self->loop_, self->principal_, std::move(call));
+      co_await self->settings_->service->Handle(self->loop_, principal, std::move(call));
   --self->running_;
   grant = {};  // The request is gone; answers have a bound of their own.
-  if (body.ok()) {
-    self->Send(wire::EncodeResponse(request_id, std::move(body).ValueUnsafe()));
-  } else {
-    self->Send(io::Payload(wire::EncodeErrorResponse(request_id, body.status())));
+  const bool failed = !body.ok();
+  io::Payload frame =
+      failed ? io::Payload(wire::EncodeErrorResponse(arrived.request_id, body.status()))
+             : wire::EncodeResponse(arrived.request_id, std::move(body).ValueUnsafe());
+  if (self->settings_->stats != nullptr) {
+    const auto now = self->loop_.clock().Monotonic();
+    self->settings_->stats->Count({.api_key = api_key,
+                                   .listener = self->settings_->listener,
+                                   .peer = principal->peer,
+                                   .notes = notes,
+                                   .queued = arrived.queued,
+                                   .handled = now - started,
+                                   .received_bytes = arrived.size_bytes,
+                                   .sent_bytes = frame.size_bytes(),
+                                   .failed = failed},
+                                  now);
   }
+  self->Send(std::move(frame));
 }
 
 void ServedConnection::Send(io::Payload frame) {

@@ -16,11 +16,14 @@
 
 namespace sluice::server {
 
+class RequestStats;
+
 /// What all connections of a listener share. Immutable but for its counters; outlives the
 /// connections.
 struct ConnectionSettings {
   io::Service* service = nullptr;
   ByteBudget* budget = nullptr;
+  RequestStats* stats = nullptr;  ///< Null = calls are not counted by API.
   std::string listener;
   bool internal = false;
   std::shared_ptr<const PlainUsers>
@@ -81,7 +84,13 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   void NoteFailedLogin();
   io::Task<void> Refuse(int32_t request_id, Status error);
   io::Task<void> WaitForRoom();
-  static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, int32_t request_id,
+  // A call as it came.
+  struct Arrived {
+    int32_t request_id;
+    uint64_t size_bytes;
+    std::chrono::nanoseconds queued;
+  };
+  static io::Task<void> Answer(std::shared_ptr<ServedConnection> self, Arrived arrived,
                                io::Call call, ByteBudget::Grant grant);
   void Send(io::Payload frame);
   static io::Task<void> WriteAnswers(std::shared_ptr<ServedConnection> self);

@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "io/payload.h"
 #include "io/task.h"
 #include "io/transport.h"
@@ -51,6 +53,25 @@ template <typename M>
 void SetBucket(const types::BucketId& id, M* message) {
   if (id.partition_id) message->set_partition_id(*id.partition_id);
   message->set_bucket_id(id.bucket);
+}
+
+/// Tell of what buckets a call is.
+inline void NoteBuckets(std::span<const types::BucketId> ids, io::CallNotes* notes) {
+  if (notes == nullptr || ids.empty()) return;
+  notes->table_id = ids[0].table_id;
+  notes->partition_id = ids[0].partition_id;
+  notes->bucket = ids[0].bucket;
+  notes->buckets = ids.size();
+}
+inline void NoteBucket(const types::BucketId& id, io::CallNotes* notes) {
+  NoteBuckets({&id, 1}, notes);
+}
+/// The same of a message with a list of buckets.
+template <typename Buckets>
+void NoteMessage(int64_t table_id, const Buckets& buckets, io::CallNotes* notes) {
+  if (notes == nullptr || buckets.empty()) return;
+  NoteBucket(BucketIdOf(table_id, buckets[0]), notes);
+  notes->buckets = static_cast<size_t>(buckets.size());
 }
 
 /// Errors: kUnsupportedVersion when a client that does not know the new key encoding asks a table

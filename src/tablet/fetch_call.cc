@@ -227,7 +227,8 @@ bool IsDue(const Fetch& fetch, const Parts& parts) {
   return bytes >= fetch.min_bytes();
 }
 
-io::Task<Parts> LookUntilDue(TabletCorePtr core, io::Loop& loop, FetchPtr fetch) {
+io::Task<Parts> LookUntilDue(TabletCorePtr core, io::Loop& loop, FetchPtr fetch,
+                             io::CallNotes* notes) {
   const auto deadline = loop.clock().Monotonic() + fetch->wait();
   for (;;) {
     auto wait = std::make_shared<FetchWait>(loop);
@@ -240,6 +241,7 @@ io::Task<Parts> LookUntilDue(TabletCorePtr core, io::Loop& loop, FetchPtr fetch)
     const io::Loop::TimerId timer = loop.After(left, [wait] { wait->Set(false); });
     const bool woken = co_await *wait;
     loop.Cancel(timer);
+    if (notes != nullptr) notes->waited += loop.clock().Monotonic() - now;
     if (!woken) co_return parts;
   }
 }
@@ -289,7 +291,8 @@ Reply FetchLog(TabletCorePtr core, io::Loop& loop, io::Call call,
                std::shared_ptr<const io::Principal> client) {
   CO_ASSIGN_OR_RETURN(const FetchPtr fetch,
                       ParseFetch(*core, call.body, ReadsRemote(client.get())));
-  Parts parts = co_await LookUntilDue(core, loop, fetch);
+  NoteBuckets(fetch->ids, call.notes);
+  Parts parts = co_await LookUntilDue(core, loop, fetch, call.notes);
   uint64_t bytes_left = static_cast<uint64_t>(std::max(fetch->message.max_bytes(), 0));
   if (fetch->copies) bytes_left = std::min(bytes_left, kProjectionBytesMax);
   bool any = false;

@@ -63,6 +63,7 @@ Reply ListOffsets(TabletCorePtr core, io::Loop& loop, io::Call call) {
   const AskedOffset asked{request.offset_type(), request.starttimestamp(),
                           request.follower_server_id() >= 0};
   const BucketIdsPtr ids = IdsOf(request);
+  NoteBuckets(*ids, call.notes);
   const OffsetGather gather(loop, count);
   const auto cut = core->Cut(*ids);
   for (size_t i = 0; i < cut.size(); ++i) {

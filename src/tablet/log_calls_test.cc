@@ -377,6 +377,24 @@ TEST_F(LogCallsTest, WaitingFetchEndsWithItsTime) {
   EXPECT_EQ(fetched[1].error_code(), 21);
 }
 
+TEST_F(LogCallsTest, ACallNotesItsBucketsAndTheWaitThatItAskedFor) {
+  const auto notes_of = [&](int32_t max_wait_ms) {
+    FetchOptions how;
+    how.min_bytes = 1;
+    how.max_wait_ms = max_wait_ms;
+    io::CallNotes notes;
+    io::Call call = MakeCall(wire::ApiKey::kFetchLog, FetchRequest({{2, 0}, {0, 0}}, how));
+    call.notes = &notes;
+    EXPECT_OK(Send(std::move(call)));
+    EXPECT_EQ(notes.table_id, kLogTable);
+    EXPECT_EQ(notes.bucket, 2);
+    EXPECT_EQ(notes.buckets, 2u);
+    return notes;
+  };
+  EXPECT_EQ(notes_of(0).waited.count(), 0);
+  EXPECT_GE(notes_of(100).waited, std::chrono::milliseconds(95));
+}
+
 TEST_F(LogCallsTest, StopEndsWaitingFetches) {
   FetchOptions how;
   how.min_bytes = 1;

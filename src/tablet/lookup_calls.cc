@@ -227,6 +227,7 @@ Reply Lookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
                     "lookups that insert say acks of -1, 0 or 1 table_id=", request->table_id());
   }
   const auto& buckets = request->buckets_req();
+  NoteMessage(request->table_id(), buckets, call.notes);
   const auto count = static_cast<size_t>(buckets.size());
   const Gather<Found> gather(loop, count);
   for (size_t from = 0; from < count; from += kServedPerTurn) {
@@ -254,6 +255,7 @@ Reply PrefixLookup(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto asked, ParseKeys<wire::PrefixLookupRequest>(*core, call));
   const wire::PrefixLookupRequest* request = &asked->request;
   const auto& buckets = request->buckets_req();
+  NoteMessage(request->table_id(), buckets, call.notes);
   const auto count = static_cast<size_t>(buckets.size());
   const Gather<FoundLists> gather(loop, count);
   for (size_t from = 0; from < count; from += kServedPerTurn) {
@@ -281,6 +283,7 @@ Reply GetTableStats(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request,
                       wire::ParseMessage<wire::GetTableStatsRequest>(call.body));
   const auto& buckets = request.buckets_req();
+  NoteMessage(request.table_id(), buckets, call.notes);
   const auto count = static_cast<size_t>(buckets.size());
   CO_RETURN_NOT_OK(CheckNamed("buckets", count, kBucketsNamedMax));
   CO_ASSIGN_OR_RETURN(const CallMemoryPtr memory, core->HoldNames(count));

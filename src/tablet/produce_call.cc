@@ -58,6 +58,7 @@ size_t BytesOf(const Produce& request, const std::vector<size_t>& slots) {
 
 Reply ProduceLog(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const ProducePtr request, ParseProduce(std::move(call.body)));
+  NoteBuckets(request->ids, call.notes);
   CO_ASSIGN_OR_RETURN(const CallMemoryPtr memory, core->HoldNames(request->ids.size()));
   const Gather<Produced> gather(loop, request->ids.size());
   const Status room = core->CheckWrite();

@@ -62,6 +62,7 @@ void PutOne(BucketShard& shard, const PutRequestPtr& owner, size_t slot, const P
 Reply PutKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const PutRequestPtr request, ParsePut(std::move(call.body)));
   CO_RETURN_NOT_OK(CheckKeyVersion(*core, request->view.table_id, call.api_version));
+  NoteBuckets(request->ids, call.notes);
   CO_ASSIGN_OR_RETURN(const CallMemoryPtr memory, core->HoldNames(request->ids.size()));
   const PutGather gather(loop, request->ids.size());
   const Status room = core->CheckWrite();

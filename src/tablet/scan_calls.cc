@@ -283,6 +283,7 @@ io::Task<Result<std::vector<std::vector<std::string>>>> ReadRanges(TabletCorePtr
 Reply LimitScan(TabletCorePtr core, io::Loop& loop, io::Call call) {
   CO_ASSIGN_OR_RETURN(const auto request, wire::ParseMessage<wire::LimitScanRequest>(call.body));
   const types::BucketId id = BucketIdOf(request.table_id(), request);
+  NoteBucket(id, call.notes);
   const int32_t limit = std::max(request.limit(), 0);
   const CallMemoryPtr memory = core->NewCallMemory();
   const Gather<Result<io::Payload>> gather(loop, 1);
@@ -309,15 +310,16 @@ Reply ScanKv(TabletCorePtr core, io::Loop& loop, io::Call call) {
   Result<ScanCall> checked = CheckScan(request);
   Result<Scanned> scanned =
       checked.ok() ? Result<Scanned>(Scanned()) : Result<Scanned>(checked.status());
+  const bool names = request.has_bucket_scan_req();
+  const types::BucketId id =
+      names ? BucketIdOf(request.bucket_scan_req().table_id(), request.bucket_scan_req())
+            : types::BucketId();
+  if (names) NoteBucket(id, call.notes);
   const CallMemoryPtr memory = core->NewCallMemory();
   if (checked.ok()) {
     checked->memory = memory;
     scanned = co_await RunScan(core, loop, *checked);
   }
-  const bool names = request.has_bucket_scan_req();
-  const types::BucketId id =
-      names ? BucketIdOf(request.bucket_scan_req().table_id(), request.bucket_scan_req())
-            : types::BucketId();
   wire::SetError(&response,
                  ForClient(scanned.status(), names ? &id : nullptr, core->options().data_dir));
   if (scanned.ok()) {

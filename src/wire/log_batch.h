@@ -118,6 +118,10 @@ std::string BuildEmptyLogBatch(const LogBatchOptions& options, bool append_only)
 Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(
     const LogBatchView& batch, const std::shared_ptr<arrow::Schema>& schema);
 
+/// How the buffers of a batch in ARROW format are compressed; kNone of an empty batch.
+/// Errors: kCorruptRecord when its body is no Arrow message.
+Result<ArrowCompression> CompressionOf(const LogBatchView& batch);
+
 /// Check, without unpacking, that the Arrow body of a batch has the columns of `schema` and the row
 /// count of the header, each buffer in its place, large enough and in a whole frame, and no NULL at
 /// the top level of a column that does not allow it. What DecodeRows can still refuse afterwards is

@@ -151,6 +151,16 @@ Result<std::shared_ptr<arrow::RecordBatch>> DecodeRows(
   return rows;
 }
 
+Result<ArrowCompression> CompressionOf(const LogBatchView& batch) {
+  if (batch.header().record_count == 0) return ArrowCompression::kNone;
+  const std::string_view bytes = batch.body();
+  ASSIGN_OR_RAISE(const uint64_t head_bytes, internal::ArrowHeadBytes(bytes));
+  if (head_bytes > bytes.size()) return Corrupt("log batch ends inside its arrow metadata");
+  ASSIGN_OR_RAISE(const auto metadata, internal::ParseArrowHead(bytes.substr(0, head_bytes)));
+  if (!metadata.codec.has_value()) return ArrowCompression::kNone;
+  return *metadata.codec == 0 ? ArrowCompression::kLz4Frame : ArrowCompression::kZstd;
+}
+
 Status CheckRows(const LogBatchView& batch, const arrow::Schema& schema) {
   if (batch.header().record_count == 0) return Status::OK();
   ASSIGN_OR_RAISE(const auto message, CheckedMessage(batch, schema));
