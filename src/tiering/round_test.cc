@@ -1,8 +1,11 @@
 #include "tiering/round.h"
 
+#include <thread>
+
 #include "base/log.h"
 #include "io/crash_point.h"
 #include "io/sim/sim_world.h"
+#include "tiering/door_testing.h"
 #include "tiering/lag.h"
 #include "tiering/round_testing.h"
 #include "tiering/upkeep.h"
@@ -146,6 +149,26 @@ TEST_F(RoundTest, RowsBehindThePlanWaitForTheNextRound) {
   ASSERT_OK_AND_ASSIGN(const auto moved, MoveBucket(cluster_, *lake, path, span, limits));
   EXPECT_EQ(moved.end_offset, 2);
   EXPECT_EQ(moved.records, 2);
+}
+
+TEST_F(RoundTest, BucketsRunOnTheThreadsOfTheirPoolAndNoMore) {
+  const auto& path = Make("events", false, 4);
+  for (int32_t bucket = 0; bucket < 4; ++bucket) cluster_.Append(path, bucket, {Row(bucket, "a")});
+  Door door;
+  cluster_.before_open_log = [&] { door.Pass(); };
+  Status ran = Status::UnknownError("it did not run");
+  {
+    const auto rounds = io::Pool::Start({.name = "rounds", .threads = 1});
+    ASSERT_TRUE(rounds->TryPost([&] { ran = Run().status(); }));
+    EXPECT_TRUE(door.AwaitInside(2));
+    for (int i = 0; i < 60'000 && pool_->queued() < 2; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(pool_->queued(), 2u);  // The other two of the four.
+    door.Open();
+  }
+  EXPECT_OK(ran);
+  EXPECT_EQ(door.most(), 2u);
+  EXPECT_EQ(lake_.Read(path), ExpectedRows());
 }
 
 TEST_F(RoundTest, FailedReadLeavesNothingBehind) {
