@@ -86,31 +86,53 @@ Result<std::vector<int32_t>> LakeWorkload::BucketsOf(const arrow::RecordBatch& r
   return buckets;
 }
 
-void LakeWorkload::Apply(const std::string& partition, int32_t bucket,
-                         const arrow::RecordBatch& rows, int64_t base_offset, int64_t timestamp_ms,
-                         std::vector<RowKind>* kinds) {
-  const std::vector<std::string> lines = JsonLines(rows, options_.descriptor.schema.columns);
-  const auto& ids = static_cast<const arrow::Int32Array&>(*rows.column(0));
-  for (int64_t i = 0; i < rows.num_rows(); ++i) {
+Result<LakeWorkload::Changes> LakeWorkload::ChangesOf(
+    const std::string& partition, const std::shared_ptr<arrow::RecordBatch>& rows) {
+  if (!options_.descriptor.has_primary_key())
+    return Changes{rows, std::vector<RowKind>(static_cast<size_t>(rows->num_rows()))};
+  const auto& ids = static_cast<const arrow::Int32Array&>(*rows->column(0));
+  arrow::RecordBatchVector records;
+  std::vector<RowKind> kinds;
+  const auto add = [&](RowKind kind, std::shared_ptr<arrow::RecordBatch> row) {
+    kinds.push_back(kind);
+    records.push_back(std::move(row));
+  };
+  for (int64_t i = 0; i < rows->num_rows(); ++i) {
+    std::shared_ptr<arrow::RecordBatch>& stored =
+        stored_[partition + "/" + std::to_string(ids.Value(i))];
+    if (stored != nullptr && random_.Below(4) == 0) {
+      add(RowKind::kDelete, std::move(stored));
+      stored = nullptr;
+      continue;
+    }
+    const auto row = rows->Slice(i, 1);
+    if (stored != nullptr) add(RowKind::kUpdateBefore, stored);
+    add(stored != nullptr ? RowKind::kUpdateAfter : RowKind::kInsert, row);
+    stored = row;
+  }
+  ASSIGN_OR_RAISE(auto all, arrow::ConcatenateRecordBatches(records));
+  return Changes{std::move(all), std::move(kinds)};
+}
+
+void LakeWorkload::Apply(const std::string& partition, int32_t bucket, const Changes& changes,
+                         int64_t base_offset, int64_t timestamp_ms) {
+  const std::vector<std::string> lines =
+      JsonLines(*changes.rows, options_.descriptor.schema.columns);
+  const auto& ids = static_cast<const arrow::Int32Array&>(*changes.rows->column(0));
+  for (int64_t i = 0; i < changes.rows->num_rows(); ++i) {
     std::string line = lines[static_cast<size_t>(i)];
     line.back() = ',';
     line += fmt::format("\"__bucket\":{},\"__offset\":{},\"__timestamp\":\"{}\"}}", bucket,
                         base_offset + i, MomentOf(timestamp_ms));
     ++changes_;
     if (!options_.descriptor.has_primary_key()) {
-      kinds->push_back(RowKind::kInsert);
       rows_.push_back(std::move(line));
       continue;
     }
     const std::string key = partition + "/" + std::to_string(ids.Value(i));
-    const bool known = by_key_.contains(key);
-    if (known && random_.Below(4) == 0) {
-      kinds->push_back(RowKind::kDelete);
-      by_key_.erase(key);
-    } else {
-      kinds->push_back(known ? RowKind::kUpdateAfter : RowKind::kInsert);
-      by_key_[key] = std::move(line);
-    }
+    const RowKind kind = changes.kinds[static_cast<size_t>(i)];
+    if (kind == RowKind::kDelete) by_key_.erase(key);
+    if (kind == RowKind::kInsert || kind == RowKind::kUpdateAfter) by_key_[key] = std::move(line);
   }
 }
 
@@ -121,12 +143,14 @@ Status LakeWorkload::WriteBucket(const std::string& partition, int32_t bucket,
   if (options_.descriptor.partitioned()) options.partition = {partition};
   ASSIGN_OR_RAISE(const auto writer, table_->OpenWriter(options));
   int64_t& offset = offsets_[{partition, bucket}];
-  for (int64_t from = 0; from < rows->num_rows(); from += kBatchRows) {
-    const auto batch = rows->Slice(from, kBatchRows);
-    std::vector<RowKind> kinds;
-    Apply(partition, bucket, *batch, offset, ++timestamp_ms_, &kinds);
-    RETURN_NOT_OK(writer->Write({batch, kinds, offset, timestamp_ms_}));
-    offset += batch->num_rows();
+  ASSIGN_OR_RAISE(const Changes changes, ChangesOf(partition, rows));
+  for (int64_t from = 0; from < changes.rows->num_rows(); from += kBatchRows) {
+    Changes part{changes.rows->Slice(from, kBatchRows), {}};
+    const auto first = changes.kinds.begin() + from;
+    part.kinds.assign(first, first + part.rows->num_rows());
+    Apply(partition, bucket, part, offset, ++timestamp_ms_);
+    RETURN_NOT_OK(writer->Write({part.rows, part.kinds, offset, timestamp_ms_}));
+    offset += part.rows->num_rows();
   }
   ASSIGN_OR_RAISE(auto files, writer->Finish());
   prepared->push_back(std::move(files));

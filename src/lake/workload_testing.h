@@ -45,17 +45,26 @@ class LakeWorkload {
                      const std::shared_ptr<arrow::RecordBatch>& rows,
                      std::vector<std::unique_ptr<PreparedFiles>>* prepared);
   Result<std::vector<int32_t>> BucketsOf(const arrow::RecordBatch& rows) const;
+  // Records of a log.
+  struct Changes {
+    std::shared_ptr<arrow::RecordBatch> rows;
+    std::vector<RowKind> kinds;
+  };
   // The rows as log records: keyed rows become changes of what is stored.
-  void Apply(const std::string& partition, int32_t bucket, const arrow::RecordBatch& rows,
-             int64_t base_offset, int64_t timestamp_ms, std::vector<RowKind>* kinds);
+  Result<Changes> ChangesOf(const std::string& partition,
+                            const std::shared_ptr<arrow::RecordBatch>& rows);
+  // What a reader finds once these records are in the lake.
+  void Apply(const std::string& partition, int32_t bucket, const Changes& changes,
+             int64_t base_offset, int64_t timestamp_ms);
 
   LakeCatalog* catalog_;
   Options options_;
   io::SeededRandom random_;
   std::unique_ptr<LakeTable> table_;
   std::map<std::pair<std::string, int32_t>, int64_t> offsets_;
-  std::vector<std::string> rows_;              // Append tables.
-  std::map<std::string, std::string> by_key_;  // "partition/id" to line.
+  std::vector<std::string> rows_;                                      // Append tables.
+  std::map<std::string, std::string> by_key_;                          // "partition/id" to line.
+  std::map<std::string, std::shared_ptr<arrow::RecordBatch>> stored_;  // Those rows.
   std::map<int64_t, std::vector<std::string>> history_;
   int64_t changes_ = 0;
   int64_t timestamp_ms_ = 1'790'000'000'000;

@@ -50,14 +50,6 @@ class KeySnapshotsTest : public internal::TabletTest {
     const std::lock_guard lock(mutex_);
     refusal_ = std::move(refusal);
   }
-  template <typename Done>
-  static bool Soon(Done done) {
-    for (int i = 0; i < 2000; ++i) {
-      if (done()) return true;  // Once is enough: it may not last.
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return done();
-  }
   // The newest snapshot of bucket 0 once it holds the log below `offset`.
   types::KvSnapshot WaitFor(int64_t offset) {
     EXPECT_TRUE(Soon([&] {

@@ -121,14 +121,6 @@ class RemoteLogTest : public internal::TabletTest {
     }
     return {};
   }
-  template <typename Done>
-  static bool Soon(Done done) {
-    for (int i = 0; i < 6000; ++i) {
-      if (done()) return true;  // Once is enough: it may not last.
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return done();
-  }
   // Everything closed was copied, and what may go here is gone.
   bool MovedUntil(int64_t offset) {
     return Soon([&] { return StatusOf().local_start_offset >= offset; });

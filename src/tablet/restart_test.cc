@@ -36,14 +36,6 @@ class UnsavedTest : public internal::TabletTest {
       sum += status.*value;
     return sum;
   }
-  template <typename Done>
-  static bool Soon(Done done) {
-    for (int i = 0; i < 500; ++i) {
-      if (done()) return true;  // Once is enough: it may not last.
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return done();
-  }
   // About 16 KiB into one bucket of each table.
   void Write(int round) {
     for (int32_t i = 0; i < 16; ++i) {

@@ -2,6 +2,7 @@
 // A tablet server over real files, logs and stores, for the tests of this module.
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/bytes.h"
@@ -96,6 +97,15 @@ class TabletTest : public ::testing::Test {
     stores.reset();
   }
   io::Loop& loop() { return client_loops->at(0); }
+  /// Wait until `done` holds. Once is enough: it may not last. False after a minute.
+  template <typename Done>
+  static bool Soon(Done done) {
+    for (int i = 0; i < 6000; ++i) {
+      if (done()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return done();
+  }
 
   /// Start a call; its answer comes later.
   template <typename M>

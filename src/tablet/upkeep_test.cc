@@ -30,14 +30,6 @@ class UpkeepTest : public internal::TabletTest {
     for (int i = 0; i < 20; ++i) ASSERT_OK(Produce(0, LogBatch({{i, std::string(200, 'x'), i}})));
   }
   int64_t Start(int64_t table_id) { return OffsetOf(table_id, 0, 0).ValueOr(-1); }
-  template <typename Done>
-  static bool Soon(Done done) {
-    for (int i = 0; i < 500; ++i) {
-      if (done()) return true;  // Once is enough: it may not last.
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return done();
-  }
   void TellLake(int64_t end_offset, int64_t snapshot_id, int64_t table_id = kLogTable) {
     wire::NotifyLakeTableOffsetRequest request;
     request.set_coordinator_epoch(1);

@@ -109,6 +109,15 @@ class MemoryCluster : public ClusterLink {
     const std::lock_guard lock(mutex_);
     return {tables_.at(path).table_id, path, ++epoch_};
   }
+  /// Tables that no service has taken yet, and how often one asked.
+  size_t queued() {
+    const std::lock_guard lock(mutex_);
+    return pending_.size();
+  }
+  int64_t beats() {
+    const std::lock_guard lock(mutex_);
+    return beats_;
+  }
   /// Calls with this name fail until it is taken away: "OpenLog", "Prepare", "Commit", "Beat".
   void Fail(const std::string& call, bool fail = true) {
     const std::lock_guard lock(mutex_);
@@ -126,6 +135,7 @@ class MemoryCluster : public ClusterLink {
   Result<client::HeartbeatReply> Beat(client::Heartbeat heartbeat) override {
     const std::lock_guard lock(mutex_);
     RETURN_NOT_OK(Check("Beat"));
+    ++beats_;
     for (const auto& report : heartbeat.finished) finished.push_back(report.table_id);
     for (const auto& report : heartbeat.failed) failed.push_back(report.table_id);
     for (const int64_t id : heartbeat.force_finished_tables) {
@@ -288,6 +298,7 @@ class MemoryCluster : public ClusterLink {
   std::map<std::string, std::vector<client::LakeBucketOffset>> offset_files_;
   std::set<std::string> failing_;
   int64_t epoch_ = 0;
+  int64_t beats_ = 0;
 };
 
 /// A warehouse in a temporary folder.

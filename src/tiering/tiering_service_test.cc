@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "io/loop.h"
+#include "tiering/door_testing.h"
 #include "tiering/heartbeat_book.h"
 #include "tiering/memory_cluster_testing.h"
 
@@ -18,8 +19,9 @@ class TieringServiceTest : public testing::Test {
     if (in_lake) lake_.Create(table);
     return table.path;
   }
-  void Start() {
+  void Start(size_t bucket_threads = 2) {
     ServiceOptions options;
+    options.bucket_threads = bucket_threads;
     options.link = cluster_;
     options.lake = &lake_.catalog();
     options.loop = &loops_->at(0);
@@ -160,6 +162,28 @@ TEST_F(TieringServiceTest, DroppedTableDisappears) {
   const auto end = io::SystemClock().Monotonic() + std::chrono::seconds(10);
   while (!service_->Tables().empty() && io::SystemClock().Monotonic() < end) Pause();
   EXPECT_TRUE(service_->Tables().empty());
+}
+
+// While two are under way the service goes on to ask the coordinator, for no table.
+TEST_F(TieringServiceTest, TwoTablesAreTieredAtATimeAndNoMore) {
+  std::vector<types::TablePath> paths;
+  for (int64_t id = 1; id <= 4; ++id) {
+    paths.push_back(Make(id, "events" + std::to_string(id)));
+    cluster_->Append(paths.back(), 0, {{wire::ChangeType::kAppendOnly, 1, "a"}});
+    cluster_->Queue(paths.back());
+  }
+  Door door;
+  cluster_->before_open_log = [&] { door.Pass(); };
+  Start(/*bucket_threads=*/4);
+  EXPECT_TRUE(door.AwaitInside(2));
+  const int64_t seen = cluster_->beats();
+  EXPECT_TRUE(Await(paths[0], [&](const TableState&) { return cluster_->beats() > seen + 5; }));
+  EXPECT_EQ(cluster_->queued(), 2u);
+  door.Open();
+  for (const auto& path : paths)
+    EXPECT_TRUE(Await(path, [](const TableState& s) { return s.state == State::kTiered; }));
+  service_->Stop();
+  EXPECT_EQ(door.most(), 2u);
 }
 
 TEST(HeartbeatBookTest, TableHandedOutTwiceIsGivenBack) {
