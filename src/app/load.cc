@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -147,7 +148,10 @@ class Load {
                     client::SocketServers::Make(client_.network(), {&loop()}, client_.sockets));
     auto cluster = client::Cluster::Make(servers_, client::Cluster::Options{});
     const types::TablePath path = PathOf(options_.table);
-    ASSIGN_OR_RAISE(const auto table, io::SyncWait(loop(), cluster->Table(loop(), path)));
+    TellWhileUnanswered();
+    const auto found = io::SyncWait(loop(), cluster->Table(loop(), path));
+    answered_->store(true);
+    ASSIGN_OR_RAISE(const auto table, found);
     const types::Schema& schema = table->info.descriptor.schema;
     client::WriterOptions writer;
     writer.batch_rows = options_.batch_rows;
@@ -155,6 +159,15 @@ class Load {
     ASSIGN_OR_RAISE(writer_, TableWriter::Open(loop(), cluster, path, schema.has_primary_key(),
                                                options_.remove, writer));
     return Status::OK();
+  }
+
+  /// Nobody shall wonder what a command does that is silent until it has tried enough.
+  void TellWhileUnanswered() {
+    loop().After(kSilenceMax, [answered = answered_, servers = options_.bootstrap_servers] {
+      if (answered->load()) return;
+      std::fprintf(stderr, "sluice load: waiting for an answer of %s\n",
+                   VisibleText(servers).c_str());
+    });
   }
 
   /// Which columns of the table the files bring.
@@ -240,8 +253,11 @@ class Load {
 
   io::Loop& loop() { return loops_->at(0); }
 
+  static constexpr std::chrono::milliseconds kSilenceMax{500};
+
   LoadOptions options_;
   Progress progress_;
+  std::shared_ptr<std::atomic<bool>> answered_ = std::make_shared<std::atomic<bool>>(false);
   ClientSettings client_;
   std::unique_ptr<io::LoopThreads> loops_;
   std::shared_ptr<client::SocketServers> servers_;
