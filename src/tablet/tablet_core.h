@@ -66,6 +66,8 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   Status SeeCoordinator(int32_t epoch);
   /// Where to start checking a log that opens for the first time since the start.
   int64_t TakeRecoveryPoint(const types::BucketId& id);
+  /// Did the last process die, and are logs of it not opened yet?
+  bool HasUncheckedLogs();
 
   io::Task<std::vector<BucketStatus>> Statuses(io::Loop& loop);
 
