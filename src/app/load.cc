@@ -87,6 +87,16 @@ class Progress {
     const double now = seconds();
     if (!shown_ || now - last_ < 0.2) return;
     last_ = now;
+    Draw(fraction, acked, now);
+  }
+  /// What was drawn last stays on the terminal: of a load that got through, that it did.
+  void End(bool whole, int64_t acked) {
+    if (drawn_ && whole) Draw(1, acked, seconds());
+    if (drawn_) std::fputs("\n", stderr);
+  }
+
+ private:
+  void Draw(double fraction, int64_t acked, double now) {
     const auto filled = static_cast<size_t>(fraction * kWidth);
     const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
     const std::string line = fmt::format(
@@ -96,11 +106,7 @@ class Progress {
     std::fflush(stderr);
     drawn_ = true;
   }
-  void End() {
-    if (drawn_) std::fputs("\n", stderr);
-  }
 
- private:
   static constexpr size_t kWidth = 30;
   bool shown_;
   std::string table_;
@@ -131,8 +137,7 @@ class Load {
       if (status.ok()) status = flushed;
       counts = writer_->counts();
     }
-    progress_.Show(1, counts.rows_acked);
-    progress_.End();
+    progress_.End(status.ok(), counts.rows_acked);
     Report(status, counts);
     writer_.reset();
     if (servers_ != nullptr) servers_->Close();
@@ -163,11 +168,12 @@ class Load {
 
   /// Nobody shall wonder what a command does that is silent until it has tried enough.
   void TellWhileUnanswered() {
-    loop().After(kSilenceMax, [answered = answered_, servers = options_.bootstrap_servers] {
+    const auto tell = [answered = answered_, servers = options_.bootstrap_servers] {
       if (answered->load()) return;
       std::fprintf(stderr, "sluice load: waiting for an answer of %s\n",
                    VisibleText(servers).c_str());
-    });
+    };
+    loop().Post([&loop = loop(), tell] { loop.After(kSilenceMax, tell); });
   }
 
   /// Which columns of the table the files bring.
