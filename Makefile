@@ -19,7 +19,7 @@ bench:    ## load figures of a release build
 	@scripts/bench.sh
 dist:     ## a tarball that runs from any folder
 	@scripts/dist.sh
-format:
-	@git ls-files '*.cc' '*.h' | xargs clang-format-19 -i
+format:   ## format every C++ source
+	@scripts/format.sh
 clean:
 	rm -rf build run dist console/dist

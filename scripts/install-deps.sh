@@ -4,7 +4,7 @@
 # npm as the machine has them set up.
 #
 #   scripts/install-deps.sh            everything that `make run` needs
-#   scripts/install-deps.sh --test     also what the tests need (pyfluss, pypaimon, Chromium)
+#   scripts/install-deps.sh --test     also what the tests need (pyfluss, pypaimon, Chromium, clang-format)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 deps=$PWD/.deps
@@ -24,7 +24,7 @@ debian_packages=(
 )
 command -v npm >/dev/null || debian_packages+=(nodejs npm)
 command -v pip3 >/dev/null || debian_packages+=(python3-pip)
-[ "$with_tests" = 1 ] && debian_packages+=(chromium)
+[ "$with_tests" = 1 ] && debian_packages+=(chromium clang-format-19)
 
 install_debian() {
   local missing=() p

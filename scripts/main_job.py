@@ -196,8 +196,9 @@ def main():
     server.start()
     source = source_data.prepare(os.path.join(os.path.abspath(options.run), "files"), options.fraction)
     ddl = os.path.join(SCRIPTS, "main_job.sql")
-    if subprocess.run([options.sluice, "sql", "--url", server.http, "-f", ddl]).returncode != 0:
+    if subprocess.run([options.sluice, "sql", "--url", server.http, "-f", ddl], stdout=subprocess.DEVNULL).returncode != 0:
         fail("the tables could not be created")
+    print(f"made the tables {', '.join(source.expected)}; their rows come from the files in {os.path.abspath(options.run)}/files")
 
     acknowledged, failures, stop = {}, [], threading.Event()
     watcher = start_thread(failures, watch, server, stop)

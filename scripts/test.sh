@@ -6,7 +6,7 @@ started=$SECONDS
 step() { printf '\n== %s (%d s)\n' "$*" $((SECONDS - started)); }
 
 step "dependencies"; scripts/install-deps.sh --test
-step "source checks"; python3 scripts/check_sources.py
+step "source checks"; python3 scripts/check_sources.py; scripts/format.sh --check
 step "console"; scripts/build-console.sh
 step "build"; scripts/build.sh asan
 export ASAN_OPTIONS=abort_on_error=1

@@ -85,6 +85,7 @@ class Server:
             **{key.replace("__", ".").replace("_", "-"): str(value) for key, value in settings.items()},
         }
         self.process = None
+        self.ended = None  # When the last process was seen to have ended.
         self.log_path = f"{self.folder}/server.out"
         self.announced = []
         os.makedirs(self.folder, exist_ok=True)
@@ -150,6 +151,7 @@ class Server:
         """kill -9."""
         if self.running():
             self.process.send_signal(signal.SIGKILL)
+            self.ended = time.monotonic()
         if self.process is not None:
             self.process.wait()
 
@@ -210,3 +212,29 @@ class Server:
             time.sleep(0.1)
         raise AssertionError(f"{path} is not in the lake after {timeout_s} s: {offsets} of {ends}\n"
                              f"{self.status().get(path)}\n{self.log_tail()}")
+
+
+class Session:
+    """One session over HTTP."""
+
+    def __init__(self, server):
+        self.url = f"http://127.0.0.1:{server.http_port}/api/v1"
+        self.id = json.load(self._post("/sessions", b""))["id"]
+
+    def _post(self, path, body):
+        request = urllib.request.Request(self.url + path, data=body, headers={"Content-Type": "application/json"})
+        return urllib.request.urlopen(request, timeout=180)
+
+    def run(self, text):
+        """Columns and rows of the last statement of a text."""
+        columns, rows = [], []
+        with self._post("/sql", json.dumps({"sql": text, "session": self.id}).encode()) as answer:
+            for line in answer:
+                event = json.loads(line)
+                if event["kind"] == "error":
+                    raise SqlError(f"{text}\n{event}")
+                if event["kind"] == "columns":
+                    columns, rows = event["columns"], []
+                if event["kind"] == "rows":
+                    rows += event["rows"]
+        return columns, rows

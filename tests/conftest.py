@@ -8,6 +8,20 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster  # noqa: E402
 
 
+SUMMARY = pytest.StashKey[list]()
+
+
+@pytest.fixture(scope="session")
+def tell_in_the_end(request):
+    """A function that takes lines which pytest prints in the end, also of tests that passed."""
+    return request.config.stash.setdefault(SUMMARY, []).append
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for line in config.stash.get(SUMMARY, []):
+        terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session")
 def program():
     """The server to test; without one, what needs it is skipped."""

@@ -184,7 +184,10 @@ class Soak:
         while self.server.running() and time.monotonic() < deadline:
             self.raise_failure()
             time.sleep(0.02)
-        return not self.server.running()
+        if self.server.running():
+            return False
+        self.server.ended = time.monotonic()
+        return True
 
     def wait_for_batches(self, count):
         """Wait until every writer has had `count` more acknowledgements; the server may end before."""
@@ -196,7 +199,8 @@ class Soak:
             time.sleep(0.02)
 
     def start_again(self, why, kill_after_s=None):
-        """Start the dead server under load and time the next acknowledgement of the writer that waits longest for it."""
+        """Start the dead server under load and time the next acknowledgement of the writer that waits longest for it, from
+        the kill on."""
         self.server.launch()
         if kill_after_s is not None:
             time.sleep(kill_after_s)
@@ -210,8 +214,9 @@ class Soak:
             assert time.monotonic() < launched + NEXT_ACK_MAX_S, \
                 f"not every writer has an acknowledgement {NEXT_ACK_MAX_S} s after {why}\n" + self.server.log_tail()
             time.sleep(0.005)
-        self.next_acks_s[why] = time.monotonic() - launched
-        print(f"every writer goes on {self.next_acks_s[why]:.2f} s after the start that followed {why}")
+        now = time.monotonic()
+        self.next_acks_s[why] = now - self.server.ended
+        print(f"every writer goes on {self.next_acks_s[why]:.2f} s after {why}, {now - launched:.2f} s after the start")
 
     def verify(self, everything=False):
         """Pause the load and compare; the load stays paused."""
@@ -245,11 +250,14 @@ class Soak:
             self.ddl.check_lake(self.server)
             print(f"pypaimon reads {rows} rows and {keys} keys as they were acknowledged")
 
-    def print_times(self):
+    def times(self):
+        """In words: how long the kills kept the writers from going on."""
         times = sorted(self.next_acks_s.values())
-        if times:
-            print(f"\ntime until every writer goes on, after {len(times)} kills: median {times[len(times) // 2]:.2f} s, "
-                  f"longest {times[-1]:.2f} s")
+        if not times:
+            return "no kill was survived"
+        longest = max(self.next_acks_s, key=self.next_acks_s.get)
+        return (f"from a kill until every writer has an acknowledgement, {len(times)} kills: median "
+                f"{times[len(times) // 2]:.2f} s, longest {times[-1]:.2f} s ({longest})")
 
     def client_now(self):
         """The client with fresh connections: the old ones belong to a dead server."""
@@ -291,7 +299,7 @@ def main():
             soak.end()
             server.kill()
         server.check_log()
-        soak.print_times()
+        print(soak.times())
 
 
 if __name__ == "__main__":

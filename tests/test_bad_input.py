@@ -99,6 +99,9 @@ def test_frame_of_an_impossible_length_ends_the_connection(port, length):
 def test_oversize_frame_is_refused_before_it_is_read(port):
     connection = Connection(port)
     connection.send_raw(struct.pack(">i", 2_000_000_000) + struct.pack(">hhi", wire.GET_METADATA, 0, 1))
+    kind, _, body = connection.read_response()  # An answer, not the end alone.
+    error = wire.parse(body)
+    assert kind != 0 and error[1][0] == wire.RECORD_TOO_LARGE and b"2000000000" in error[2][0], (kind, error)
     assert is_closed(connection)
     connection.close()
 
@@ -246,10 +249,10 @@ def test_wrong_sql_names_its_mistake(server, client, log_table, text, found):
 
 # ---- start
 
-def refused(server, *more, **environment):
+def refused(server, *more, prefix=()):
     """Output of a server that must end by itself with an error."""
-    done = subprocess.run(server.command(*more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=REFUSED_S, env={**os.environ, **environment}, stdin=subprocess.DEVNULL)
+    done = subprocess.run([*prefix, *server.command(*more)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=REFUSED_S, stdin=subprocess.DEVNULL)
     assert done.returncode not in (0, 134, -6, -11), f"{done.returncode}: {done.stdout}"
     assert "AddressSanitizer" not in done.stdout and "runtime error" not in done.stdout, done.stdout
     return done.stdout
@@ -312,29 +315,65 @@ def test_data_folder_of_another_process(make_server):
     client.close()
 
 
-def test_warehouse_that_cannot_be_written(make_server, tmp_path):
-    server = make_server()
-    blocker = tmp_path / "a-file"
-    blocker.write_text("")
-    server.settings["datalake.paimon.warehouse"] = f"{blocker}/warehouse"  # Also root cannot make a folder below a file.
-    assert "warehouse" in refused(server)
+# What no server starts with, and what is told of it. {port} is taken, {locked} is a folder that is there and not to be written.
+MISTAKES = [
+    ("no.such.key", "1", "no.such.key"),
+    ("http.port", "many", "key=http.port"),
+    ("http.threads", "0", "key=http.threads"),
+    ("coordinator.bind.listeners", "CLIENT://127.0.0.1:{port}", "127.0.0.1:{port}"),
+    ("tablet-server.bind.listeners", "CLIENT://127.0.0.1:{port}", "127.0.0.1:{port}"),
+    ("http.port", "{port}", "{port}"),
+    ("datalake.paimon.warehouse", "{file}/warehouse", "{file}/warehouse"),
+    ("datalake.paimon.warehouse", "{locked}", "{locked}"),
+    ("datalake.format", "nonsense", "datalake.format=nonsense"),
+]
+# Root may write everywhere, unless it is told that it has no such right.
+AS_OTHERS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+
+
+def contents(folder):
+    """{file or folder: bytes}, without the books that a start keeps before its ports are all open: of the metadata store the
+    rows alone matter, of how far logs are saved that nothing of them is lost."""
+    found = {}
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "metadata"]
+        found[place] = None
+        for path in (os.path.join(place, name) for name in names if name != "recovery-point-offset-checkpoint"):
+            with open(path, "rb") as f:
+                found[path] = f.read()
+    return found
 
 
 def test_refused_starts_leave_the_data_alone(make_server, tmp_path):
     server = make_server().start()
     client = server.client()
-    client.create_table("fluss.events", wire.descriptor(workload.LOG_COLUMNS, buckets=1))
+    client.create_table("fluss.events", wire.descriptor(workload.LOG_COLUMNS, buckets=1, properties=workload.lake_properties()))
     table_id = client.table_info("fluss.events")[0]
     client.produce(table_id, 0, wire.log_batch(log_rows(5)))
+    server.wait_for_lake(client, "fluss.events", {0: 5})
     client.close()
-    server.kill()
-    conf = tmp_path / "server.yaml"
-    conf.write_text("no.such.key: 1\n")
-    refused(server, "--conf", str(conf))
+    server.stop()
+    blocker, locked = tmp_path / "a-file", tmp_path / "locked"
+    blocker.write_text("")
+    locked.mkdir(mode=0o555)
+    before, right = contents(server.folder), server.settings
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        for key, value, told in MISTAKES:
+            fill = {"port": taken.getsockname()[1], "file": blocker, "locked": locked}
+            server.settings = {**right, key: value.format(**fill)}
+            output = refused(server, prefix=AS_OTHERS)
+            assert told.format(**fill) in output, f"{key}={value}: {output}"
+            after = contents(server.folder)
+            changed = [path for path in before.keys() | after.keys() if before.get(path, "") != after.get(path, "")]
+            assert not changed and os.listdir(locked) == [], f"{key}={value}: {changed}"
+    server.settings = right
     server.start()
     client = server.client()
-    assert client.end_offset(table_id, 0) == 5
+    assert client.end_offset(table_id, 0) == 5 and client.tables("fluss") == ["events"]
     client.close()
+    assert server.sql("SELECT COUNT(*), (SELECT COUNT(*) FROM events$lake) FROM events") == [[5, 5]]
 
 
 # What the engine below would say in its own words, with names of its own types and places in its own SQL.

@@ -22,7 +22,7 @@ LEFT_BEHIND_AT = {
 
 
 @pytest.fixture(scope="module")
-def soak(program, tmp_path_factory):
+def soak(program, tmp_path_factory, tell_in_the_end):
     print(f"SLUICE_TEST_SEED={SEED}")
     # Short rounds and a short freshness: the points of a commit must come soon, and the lake be there after every kill.
     server = cluster.Server(tmp_path_factory.mktemp("soak"), tiering__table__duration__max="1s", kv__snapshot__interval="1s",
@@ -31,7 +31,7 @@ def soak(program, tmp_path_factory):
     made = soak_module.Soak(server, SEED, freshness="200ms")
     yield made
     made.end()
-    made.print_times()
+    tell_in_the_end(made.times())
     try:
         server.stop()
     finally:

@@ -8,12 +8,11 @@ import glob
 import json
 import os
 import time
-import urllib.request
 
 import pytest
 
 import lake_check
-from cluster import SqlError
+from cluster import Session, SqlError
 
 FOLDER = os.path.join(os.environ.get("SLUICE_EXTRA_INPUTS", ""), "guide-sql")
 CREATES = [1, 4, 11, 12, 21, 23, 26, 27, 28, 31, 32, 33, 34, 35]
@@ -43,32 +42,6 @@ def statement(number):
     path, = glob.glob(os.path.join(FOLDER, f"{number:02d}-*.sql"))
     with open(path, encoding="utf-8") as f:
         return f.read()
-
-
-class Session:
-    """One session over HTTP."""
-
-    def __init__(self, server):
-        self.url = f"http://127.0.0.1:{server.http_port}/api/v1"
-        self.id = json.load(self._post("/sessions", b""))["id"]
-
-    def _post(self, path, body):
-        request = urllib.request.Request(self.url + path, data=body, headers={"Content-Type": "application/json"})
-        return urllib.request.urlopen(request, timeout=180)
-
-    def run(self, text):
-        """Columns and rows of the last statement of a text."""
-        columns, rows = [], []
-        with self._post("/sql", json.dumps({"sql": text, "session": self.id}).encode()) as answer:
-            for line in answer:
-                event = json.loads(line)
-                if event["kind"] == "error":
-                    raise SqlError(f"{text}\n{event}")
-                if event["kind"] == "columns":
-                    columns, rows = event["columns"], []
-                if event["kind"] == "rows":
-                    rows += event["rows"]
-        return columns, rows
 
 
 def expected(number):

@@ -1,9 +1,11 @@
 """Reads of the lake alone through SQL: types as the table has them, snapshots by hint."""
+import glob
+import json
 import os
 
 import pytest
 
-from cluster import SqlError
+from cluster import Session, SqlError
 
 
 @pytest.fixture
@@ -36,6 +38,29 @@ def test_hints_choose_a_snapshot(server, tiered):
             server.sql(f"SELECT id FROM t /*+ OPTIONS({option}) */")
     with pytest.raises(SqlError, match="option is not supported, key=scan.tag-name"):
         server.sql("SELECT id FROM t /*+ OPTIONS('scan.tag-name' = 'x') */")
+
+
+def test_a_catalog_of_any_name_has_snapshots_and_times_in_words(server, tiered):
+    session = Session(server)
+    session.run(f"CREATE CATALOG `my-catalog` WITH ('type' = 'fluss', 'bootstrap.servers' = '{server.bootstrap}')")
+    session.run("USE CATALOG `my-catalog`; USE fluss")
+    assert session.run("SHOW CURRENT CATALOG")[1] == [["my-catalog"]]
+    columns, rows = session.run("SELECT snapshot_id, commit_kind, total_record_count, commit_time FROM t$lake$snapshots "
+                                "ORDER BY snapshot_id")
+    assert [column["name"] for column in columns] == ["snapshot_id", "commit_kind", "total_record_count", "commit_time"]
+    found = [json.load(open(path)) for path in glob.glob(f"{server.warehouse}/fluss.db/t/snapshot/snapshot-*")]
+    found = sorted([str(s["id"]), s["commitKind"], str(s["totalRecordCount"])] for s in found)
+    assert len(found) >= 2 and sorted([str(i), kind, str(count)] for i, kind, count, _ in rows) == found
+
+    time_of_first, = (time for i, _, _, time in rows if int(i) == tiered)
+    for table in ("t", "t$lake", "`my-catalog`.fluss.t", "fluss_catalog.fluss.t$lake"):
+        for words in (f"TIMESTAMP AS OF '{time_of_first}'", f"SYSTEM_TIME AS OF TIMESTAMP '{time_of_first}'"):
+            assert session.run(f"SELECT id FROM {table} FOR {words}")[1] == [[1]], (table, words)
+    assert session.run("SELECT COUNT(*) FROM t FOR TIMESTAMP AS OF '2100-01-01 00:00:00'")[1] == [[2]]
+    with pytest.raises(SqlError, match="LAKE_SNAPSHOT_NOT_EXIST"):
+        session.run("SELECT id FROM t FOR TIMESTAMP AS OF '2020-01-01 00:00:00'")
+    with pytest.raises(SqlError, match="catalog does not exist, name=other"):
+        session.run("SELECT id FROM other.fluss.t")
 
 
 def test_reads_of_a_lake_write_nothing_but_one_pin(make_server):

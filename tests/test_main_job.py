@@ -5,11 +5,14 @@ import os
 import re
 import subprocess
 import sys
+import types
 
 import pyarrow as pa
 
 import lake_check
 from cluster import ROOT, binary, check_log, free_ports
+
+import main_job  # Of scripts/, which `cluster` has put on the path.
 
 TIMEOUT_S = 600
 STOP_S = 240
@@ -82,6 +85,10 @@ def test_main_job_on_a_tenth_of_the_data(tmp_path):
         sys.stdout.write(done.stdout[-4000:])
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
         assert "All figures are equal" in done.stdout
+        watched = re.findall(r"^ *[\d.]+ s  flights +\d+  flights\$lake +\d+  not yet in the lake +\d+ rows",
+                             done.stdout, flags=re.M)
+        assert len(watched) >= 2, done.stdout  # Union reads went on while it loaded.
+        assert "OK" not in done.stdout.splitlines()  # What was done is said in words.
         check_lake(tmp_path)
     finally:
         stopped = stop(tmp_path)
@@ -97,6 +104,42 @@ def test_a_query_that_fails_while_it_loads_fails_the_job(tmp_path):
     finally:
         stop(tmp_path)
     assert done.returncode == 1 and "watch ended with ZeroDivisionError" in done.stderr, done.stdout + done.stderr
+
+
+def test_a_figure_that_differs_from_the_source_fails_the_job(tmp_path):
+    program = ("-c", f"""import sys; sys.path.insert(0, {os.path.join(ROOT, 'scripts')!r}); import main_job
+main_job.PAUSE_BETWEEN_ROUNDS_S = 0
+prepare = main_job.source_data.prepare
+def falsified(*args):
+    source = prepare(*args)
+    source.expected["planes"]["sums"][1] += 1
+    return source
+main_job.source_data.prepare = falsified
+main_job.main()""")
+    try:
+        done = subprocess.run(command(tmp_path, 0.001, program), capture_output=True, text=True, timeout=TIMEOUT_S)
+    finally:
+        stop(tmp_path)
+    assert done.returncode == 1 and "figures differ from the source" in done.stderr, done.stdout + done.stderr
+    wrong = [line.split() for line in done.stdout.splitlines() if line.endswith("DIFFERS")]
+    assert [(line[0], line[3]) for line in wrong] == [("planes", "year")] and "All figures" not in done.stdout
+
+
+def equal_figures(acknowledged, union_read, lake):
+    """What the job says of a table whose figures are 10 rows of 11 that were sent, and sums of 20 and 30."""
+    answers = {"flights": union_read, "flights$lake": lake}
+    server = types.SimpleNamespace(sql=lambda text: [[str(value) for value in answers[text.split()[-1]]]])
+    source = main_job.source_data.Source(expected={"flights": {"sent": 11, "rows": 10, "sums": [20, 30]}})
+    return main_job.compare(server, source, {"flights": acknowledged})
+
+
+def test_each_figure_counts():
+    right = [10, 20, 30]
+    assert equal_figures(11, right, right)
+    assert not equal_figures(10, right, right)
+    for i in range(3):
+        wrong = [value + (i == at) for at, value in enumerate(right)]
+        assert not equal_figures(11, wrong, right) and not equal_figures(11, right, wrong)
 
 
 def test_a_pid_file_that_names_somebody_else_ends_nobody(tmp_path):

@@ -1,6 +1,7 @@
 """Random appends, upserts and deletes from several writers on several tables. At random moments the union read by SQL,
-whole and under random conditions, the scan, the lookups and the lake at its recorded offsets each equal a replay of the
-acknowledged operations; at some of them, and in the end, pypaimon reads the same lake."""
+whole and under random conditions, the scans, the lookups and the lake at its recorded offsets each equal a replay of the
+acknowledged operations; at some of them, and in the end, pypaimon reads the same lake. While they write, a union read holds
+all that was acknowledged before it and nothing that was never sent, and a scan of keys equals its log's replay."""
 import os
 import random
 import time
@@ -134,7 +135,13 @@ def test_every_view_equals_a_replay(server, client):
             by_pypaimon = moment % PYPAIMON_EACH == PYPAIMON_EACH - 1
             for writer in writers:
                 writer.resume()
-            time.sleep(rng.uniform(0.1, 1.2))
+            ends = time.monotonic() + rng.uniform(0.1, 1.2)
+            number = moment % 2
+            workload.check_log_while_written(server, f"log{number}", logs[f"fluss.log{number}"][1])
+            table_id, mine = keys[f"fluss.keys{number}"]
+            workload.check_keys_while_written(server, f"keys{number}", mine)
+            workload.check_scan_kv(client, table_id, moment % BUCKETS)
+            time.sleep(max(0, ends - time.monotonic()))
             for writer in writers:
                 writer.pause()
             for path, (table_id, mine, check) in logs.items():
@@ -150,6 +157,9 @@ def test_every_view_equals_a_replay(server, client):
                 rows = [{"id": key, "version": version, "text": text} for key, (version, text) in state.items()]
                 check_conditions(server, rng, path.split(".")[1], ("id", "version", "text"), rows)
                 assert workload.fold_changelog(client, table_id, BUCKETS) == state
+                scanned = [row for bucket in range(BUCKETS) for row in client.scan_kv(table_id, bucket)[0]]
+                assert sorted(key for key, *_ in scanned) == sorted(state)
+                assert {key: (version, text) for key, version, text in scanned} == state
                 lakes_compared += check_lake(server, client, path, table_id, workload.KEY_SCHEMA, keyed=True,
                                              by_pypaimon=by_pypaimon)
         assert lakes_compared >= MOMENTS, f"only {lakes_compared} comparisons found a lake"

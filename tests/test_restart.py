@@ -58,6 +58,23 @@ def test_a_clean_stop_leaves_nothing_to_replay(make_server):
     server.stop()
 
 
+def test_views_are_there_after_a_restart(make_server):
+    server = make_server().start()
+    server.sql("CREATE TABLE t (a INT)")
+    server.sql("INSERT INTO t VALUES (1), (2)")
+    for statement in ("CREATE VIEW doubled AS SELECT a * 2 AS b FROM t", "CREATE VIEW gone AS SELECT a FROM t",
+                      "CREATE VIEW over AS SELECT SUM(b) AS c FROM doubled", "DROP VIEW gone"):
+        server.sql(statement)
+    for end in (server.kill, server.stop):
+        end()
+        server.start()
+        assert server.sql("SHOW VIEWS") == [["doubled"], ["over"]]
+        assert server.sql("SELECT c FROM over") == [[6]]
+        assert "SELECT" in server.sql("SHOW CREATE VIEW doubled")[0][0]
+    server.sql("DROP VIEW over")
+    assert server.sql("SHOW VIEWS") == [["doubled"]]
+
+
 def rows(first):
     return wire.log_batch(pa.RecordBatch.from_pylist(
         [{"id": i, "writer": 0, "text": f"row {i} {i * 7919 % 99991}"} for i in range(first, first + ROWS_OF_A_BATCH)],

@@ -4,7 +4,9 @@ import io
 import json
 import os
 import pty
+import select
 import subprocess
+import time
 
 import pytest
 
@@ -77,6 +79,58 @@ def test_a_comment_behind_a_statement_starts_no_other(where):
             pass
         os.close(terminal)
         assert process.wait(PATIENCE_S) == 0 and b"42" in said and b"     -> " not in said, said
+
+
+class Terminal:
+    """A shell at a terminal of its own, whose person reads before they write."""
+
+    def __init__(self, where, home):
+        self.outside, inside = pty.openpty()
+        self.process = subprocess.Popen([binary(), "sql", *where], stdin=inside, stdout=inside, stderr=inside,
+                                        env={**os.environ, "HOME": str(home), "TERM": "xterm"}, start_new_session=True)
+        os.close(inside)
+        self.said = b""
+
+    def until(self, text):
+        """What was said until then, that included."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.said:
+            assert select.select([self.outside], [], [], deadline - time.monotonic())[0], self.said
+            try:
+                self.said += os.read(self.outside, 4096)
+            except OSError:  # It has ended.
+                raise AssertionError(f"{text} is never said: {self.said}") from None
+        said, self.said = self.said.split(text, 1)
+        return said + text
+
+    def write(self, text):
+        os.write(self.outside, text)
+
+    def leave(self):
+        self.write(b"quit\n")
+        assert self.process.wait(PATIENCE_S) == 0
+        os.close(self.outside)
+
+
+def test_a_statement_of_two_lines_is_recalled_after_a_restart(server, tmp_path):
+    where = ["--url", f"http://127.0.0.1:{server.http_port}"]
+    first = Terminal(where, tmp_path)
+    first.until(b"sluice> ")
+    first.write(b"SELECT 40\n")
+    first.until(b"     -> ")
+    first.write(b"  + 2 AS answer;\n")
+    first.until(b"answer")
+    first.until(b"42")
+    first.until(b"sluice> ")
+    first.leave()
+    assert (tmp_path / ".sluice_history").exists()
+
+    second = Terminal(where, tmp_path)
+    second.until(b"sluice> ")
+    second.write(b"\x1b[A\n")  # Arrow up, enter.
+    second.until(b"42")
+    second.until(b"sluice> ")
+    second.leave()
 
 
 def test_views_of_a_shell_with_its_own_engine_are_its_own(server):

@@ -13,12 +13,13 @@ API_VERSIONS, CREATE_DATABASE, DROP_DATABASE, CREATE_TABLE, DROP_TABLE, GET_TABL
 LIST_TABLES, TABLE_EXISTS, GET_METADATA, PRODUCE_LOG, FETCH_LOG, PUT_KV, LOOKUP = 1008, 1010, 1012, 1014, 1015, 1016, 1017
 LIST_OFFSETS, INIT_WRITER, GET_LAKE_SNAPSHOT, CREATE_PARTITION, DROP_PARTITION, ALTER_TABLE = 1021, 1026, 1032, 1036, 1037, 1044
 GET_LATEST_KV_SNAPSHOTS, GET_KV_SNAPSHOT_METADATA, ACQUIRE_KV_SNAPSHOT_LEASE, LIST_KV_SNAPSHOTS = 1023, 1024, 1056, 1064
+SCAN_KV = 1061
 # Keys with several versions: the newest that we speak.
 EARLIEST, LATEST = 0, 1  # What LIST_OFFSETS is asked for.
 VERSIONS = {PUT_KV: 2, LOOKUP: 1}
 
 UNSUPPORTED_VERSION, CORRUPT_MESSAGE, TABLE_NOT_EXIST, TABLE_ALREADY_EXIST, CORRUPT_RECORD = 2, 3, 7, 8, 14
-INVALID_TABLE, LOG_OFFSET_OUT_OF_RANGE, OUT_OF_ORDER_SEQUENCE, LAKE_SNAPSHOT_NOT_EXIST = 15, 19, 31, 53
+RECORD_TOO_LARGE, INVALID_TABLE, LOG_OFFSET_OUT_OF_RANGE, OUT_OF_ORDER_SEQUENCE, LAKE_SNAPSHOT_NOT_EXIST = 13, 15, 19, 31, 53
 # Errors after which the same request may be sent again.
 RETRIABLE = {1, 3, 9, 10, 11, 12, 21, 25, 26, 28, 29, 44, 70, 72}
 
@@ -196,6 +197,20 @@ def read_kv_row(data):
         size, at = take_varint(data, at)
         text = data[at:at + size].decode()
     return key, version, text
+
+
+def read_value_batch(data):
+    """The rows of a batch of values, each behind its length and the id of its schema, which is the table's first."""
+    length, magic, count = struct.unpack_from("<ibi", data)
+    assert magic == 0 and length == len(data) - 4, (length, magic, len(data))
+    rows, at = [], 9
+    for _ in range(count):
+        size, schema_id = struct.unpack_from("<ih", data, at)
+        assert schema_id == 1, schema_id
+        rows.append(read_kv_row(data[at + 6:at + 4 + size]))
+        at += 4 + size
+    assert at == len(data), (at, len(data))
+    return rows
 
 
 # ---- connections
@@ -380,6 +395,19 @@ class Client:
         raise_if_error(entry, 3, 4)
         values = [parse(value).get(1, [None])[0] for value in entry.get(5, [])]
         return [read_kv_row(value[2:]) if value else None for value in values]
+
+    def scan_kv(self, table_id, bucket, batch_bytes=1 << 20):
+        """(rows of a bucket's state, the log's end that they are the state of)"""
+        rows, offset, sequence = [], None, 0
+        request = [(2, message((1, table_id), (3, bucket)))]
+        while True:
+            entry = self.call("tablet", SCAN_KV, message(*request, (3, sequence), (4, batch_bytes)))
+            raise_if_error(entry, 1, 2)
+            rows += read_value_batch(entry[5][0]) if entry.get(5, [b""])[0] else []
+            offset = entry.get(6, [offset])[0]
+            if not entry.get(4, [0])[0]:
+                return rows, offset
+            sequence, request = sequence + 1, [(1, entry[3][0])]
 
     def scan_log(self, table_id, bucket, schema, offset=0):
         """All batches of a bucket from `offset` to its high watermark."""

@@ -104,6 +104,7 @@ class LogWriter(Writer):
         self.writer_id = None
         self.sequences = {}
         self.next_id = number * 1_000_000_000
+        self.sent = []          # [row]
         self.acknowledged = []  # (bucket, base offset, [row])
         self.sizes = (1, 1, 5, 50, 300)  # Rows of a batch.
 
@@ -118,6 +119,7 @@ class LogWriter(Writer):
             self.next_id += 1
         sequence = self.sequences.get(bucket, 0)
         records = wire.log_batch(pa.RecordBatch.from_pylist(rows, LOG_SCHEMA), self.writer_id, sequence)
+        self.sent.append(rows)
         base = self.until_acknowledged(lambda: self.client.produce(self.table_id, bucket, records))
         self.sequences[bucket] = sequence + 1
         self.acknowledged.append((bucket, base, rows))
@@ -133,6 +135,8 @@ class KeyWriter(Writer):
         self.writer_id = None
         self.sequences = {}
         self.version = 0
+        self.sent = []        # {key: (version, text), None = deleted}
+        self.settled = 0      # So many of them are acknowledged.
         self.state = {}       # key -> (version, text), as acknowledged
         self.changed = set()  # Keys since the last check.
 
@@ -155,6 +159,7 @@ class KeyWriter(Writer):
             return
         sequence = self.sequences.get(bucket, 0)
         batch = wire.kv_batch(records, self.writer_id, sequence)
+        self.sent.append(after)
         self.until_acknowledged(lambda: self.client.put(self.table_id, bucket, batch))
         self.sequences[bucket] = sequence + 1
         for key, value in after.items():
@@ -163,6 +168,49 @@ class KeyWriter(Writer):
                 self.state.pop(key, None)
             else:
                 self.state[key] = value
+        self.settled = len(self.sent)
+
+
+# ---- checks, while the writers write
+
+def check_log_while_written(server, table, writers):
+    """A union read holds every row that was acknowledged before it began, none twice, and none that was not sent."""
+    before = [len(writer.acknowledged) for writer in writers]
+    found = {}
+    for row_id, number, text in server.sql(f"SELECT id, writer, text FROM {table}"):
+        assert int(row_id) not in found, f"row {row_id} is there twice in {table}"
+        found[int(row_id)] = {"id": int(row_id), "writer": sql_value(number), "text": text}
+    sent = {row["id"]: row for writer in writers for rows in writer.sent for row in rows}
+    for writer, batches in zip(writers, before):
+        for bucket, base, rows in writer.acknowledged[:batches]:
+            lost = [row["id"] for row in rows if row["id"] not in found]
+            assert not lost, f"{table} lacks {lost}, acknowledged before in bucket {bucket} at offset {base}"
+    wrong = [row for row_id, row in found.items() if sent.get(row_id) != row]
+    assert not wrong, f"{table} has rows that nobody sent: {wrong[:5]}"
+
+
+def check_keys_while_written(server, table, writers):
+    """A union read shows of each key what was acknowledged before it began, or what has been sent since."""
+    before = [(writer.settled, dict(writer.state)) for writer in writers]
+    found = {}
+    for key, version, text in server.sql(f"SELECT id, version, text FROM {table}"):
+        assert int(key) not in found, f"key {key} is there twice in {table}"
+        found[int(key)] = (sql_value(version), text)
+    for writer, (settled, state) in zip(writers, before):
+        since = writer.sent[settled:]
+        for key in writer.keys:
+            may_be = [state.get(key)] + [after[key] for after in since if key in after]
+            assert found.get(key) in may_be, f"{table} has {found.get(key)} of key {key}, not one of {may_be}"
+    assert found.keys() <= {key for writer in writers for key in writer.keys}, f"{table} has keys that nobody sent"
+
+
+def check_scan_kv(client, table_id, bucket):
+    """SCAN_KV gives the state that the log below its offset adds up to, also while more is written, in pieces."""
+    rows, offset = client.scan_kv(table_id, bucket, batch_bytes=256)
+    state = {key: (version, text) for key, version, text in rows}
+    assert len(state) == len(rows), f"keys are there twice in bucket {bucket}"
+    assert state == fold_bucket(client, table_id, bucket, offset), f"scan of bucket {bucket} at offset {offset}"
+    return state
 
 
 # ---- checks, while the writers are paused

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -87,6 +88,16 @@ class Progress {
     const double now = seconds();
     if (!shown_ || now - last_ < 0.2) return;
     last_ = now;
+    Draw(fraction, acked, now);
+  }
+  /// What was drawn last stays on the terminal: of a load that got through, that it did.
+  void End(bool whole, int64_t acked) {
+    if (drawn_ && whole) Draw(1, acked, seconds());
+    if (drawn_) std::fputs("\n", stderr);
+  }
+
+ private:
+  void Draw(double fraction, int64_t acked, double now) {
     const auto filled = static_cast<size_t>(fraction * kWidth);
     const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
     const std::string line = fmt::format(
@@ -96,11 +107,7 @@ class Progress {
     std::fflush(stderr);
     drawn_ = true;
   }
-  void End() {
-    if (drawn_) std::fputs("\n", stderr);
-  }
 
- private:
   static constexpr size_t kWidth = 30;
   bool shown_;
   std::string table_;
@@ -125,8 +132,7 @@ class Load {
       if (status.ok()) status = flushed;
       counts = writer_->counts();
     }
-    progress_.Show(1, counts.rows_acked);
-    progress_.End();
+    progress_.End(status.ok(), counts.rows_acked);
     Report(status, counts);
     writer_.reset();
     if (servers_ != nullptr) servers_->Close();
@@ -142,7 +148,10 @@ class Load {
                     client::SocketServers::Make(client_.network(), {&loop()}, client_.sockets));
     auto cluster = client::Cluster::Make(servers_, client::Cluster::Options{});
     const types::TablePath path = PathOf(options_.table);
-    ASSIGN_OR_RAISE(const auto table, io::SyncWait(loop(), cluster->Table(loop(), path)));
+    TellWhileUnanswered();
+    const auto found = io::SyncWait(loop(), cluster->Table(loop(), path));
+    answered_->store(true);
+    ASSIGN_OR_RAISE(const auto table, found);
     const types::Schema& schema = table->info.descriptor.schema;
     client::WriterOptions writer;
     writer.batch_rows = options_.batch_rows;
@@ -150,6 +159,16 @@ class Load {
     ASSIGN_OR_RAISE(writer_, TableWriter::Open(loop(), cluster, path, schema.has_primary_key(),
                                                options_.remove, writer));
     return Status::OK();
+  }
+
+  /// Nobody shall wonder what a command does that is silent until it has tried enough.
+  void TellWhileUnanswered() {
+    const auto tell = [answered = answered_, servers = options_.bootstrap_servers] {
+      if (answered->load()) return;
+      std::fprintf(stderr, "sluice load: waiting for an answer of %s\n",
+                   VisibleText(servers).c_str());
+    };
+    loop().Post([&loop = loop(), tell] { loop.After(kSilenceMax, tell); });
   }
 
   /// Which columns of the table the files bring.
@@ -235,8 +254,11 @@ class Load {
 
   io::Loop& loop() { return loops_->at(0); }
 
+  static constexpr std::chrono::milliseconds kSilenceMax{500};
+
   LoadOptions options_;
   Progress progress_;
+  std::shared_ptr<std::atomic<bool>> answered_ = std::make_shared<std::atomic<bool>>(false);
   ClientSettings client_;
   std::unique_ptr<io::LoopThreads> loops_;
   std::shared_ptr<client::SocketServers> servers_;

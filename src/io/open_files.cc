@@ -7,7 +7,7 @@
 namespace sluice::io {
 
 uint64_t OpenFiles() {
-  struct stat folder {};  // Its size is their number, since Linux 6.2.
+  struct stat folder{};  // Its size is their number, since Linux 6.2.
   if (::stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0)
     return static_cast<uint64_t>(folder.st_size);
   const auto names = LocalFileSystem().List("/proc/self/fd");

@@ -278,8 +278,6 @@ struct Show {
     kCreateTable,
     kCreateView,
     kPartitions,
-    kFunctions,
-    kJobs,
     kColumns,
   } what = What::kTables;
   std::optional<ObjectName> name;  ///< FROM db, or the table.

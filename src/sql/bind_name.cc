@@ -5,16 +5,20 @@
 
 namespace sluice::sql {
 
-namespace {
-
-/// Are the first `parts` of `names` the table of the column? None always are, of a column that can
-/// be named so.
 bool IsTableOf(const ScopeColumn& column, const std::vector<ast::Name>& names, size_t parts) {
   if (parts == 0) return !column.merged;
   return parts <= column.qualifier.size() &&
          std::equal(names.begin(), names.begin() + static_cast<ptrdiff_t>(parts),
                     column.qualifier.end() - static_cast<ptrdiff_t>(parts));
 }
+
+std::string Joined(const std::vector<ast::Name>& names) {
+  std::string text;
+  for (const ast::Name& name : names) text += (text.empty() ? "" : ".") + name;
+  return text;
+}
+
+namespace {
 
 /// What names are in one scope.
 struct Named {
@@ -55,12 +59,6 @@ std::string Hint(const Scope& scope, const std::string& name) {
     if (SameUpToCase(column.name, name)) return ", did you mean " + column.name + "?";
   }
   return "";
-}
-
-std::string Joined(const std::vector<ast::Name>& names) {
-  std::string text;
-  for (const ast::Name& name : names) text += (text.empty() ? "" : ".") + name;
-  return text;
 }
 
 }  // namespace

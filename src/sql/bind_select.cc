@@ -119,15 +119,13 @@ std::string NameOfItem(const ast::SelectItem& item, size_t position) {
 Status ExpandStar(const ast::Expr& star, const Scope& scope, std::vector<Item>* items) {
   const size_t before = items->size();
   for (const ScopeColumn& column : scope.columns) {
-    const bool qualified = !star.names.empty();
-    if (column.hidden || (column.merged && !qualified)) continue;
-    if (qualified && (column.qualifier.empty() || column.qualifier.back() != star.names.back()))
-      continue;
+    if (column.hidden || !IsTableOf(column, star.names, star.names.size())) continue;
     items->push_back({column.value, column.name, star.at});
   }
   if (items->size() > before) return Status::OK();
-  return star.names.empty() ? InvalidAt(star.at, "* needs a FROM clause")
-                            : InvalidAt(star.at, "table is not in FROM, name=", star.names.back());
+  return star.names.empty()
+             ? InvalidAt(star.at, "* needs a FROM clause")
+             : InvalidAt(star.at, "table is not in FROM, name=", Shown(Joined(star.names)));
 }
 
 Result<std::vector<Item>> BindItems(Binder::Impl& binder, const ast::Select& select,

@@ -34,6 +34,13 @@ struct ScopeColumn {
   int scan_column = -1;
 };
 
+/// Are the first `parts` of `names` the table of the column? None always are, of a column that can
+/// be named so.
+bool IsTableOf(const ScopeColumn& column, const std::vector<ast::Name>& names, size_t parts);
+
+/// The names with dots between them.
+std::string Joined(const std::vector<ast::Name>& names);
+
 struct Scope {
   std::vector<ScopeColumn> columns;
   Scope* outer = nullptr;

@@ -10,14 +10,15 @@ namespace sluice::sql {
 
 namespace {
 
-// The users' guide as it stands, from the folder that SLUICE_GUIDE_SQL names: statements, rows,
-// results of real Flink.
+// The users' guide as it stands, from guide-sql/ of the folder that SLUICE_EXTRA_INPUTS names:
+// statements, rows, results of real Flink.
 class GuideTest : public testing::Test {
  protected:
   void SetUp() override {
-    const char* folder = std::getenv("SLUICE_GUIDE_SQL");
-    if (folder == nullptr || *folder == '\0') GTEST_SKIP() << "SLUICE_GUIDE_SQL is not set";
-    folder_ = folder;
+    const char* extra = std::getenv("SLUICE_EXTRA_INPUTS");
+    folder_ = std::string(extra == nullptr ? "" : extra) + "/guide-sql";
+    if (!std::filesystem::is_directory(folder_))
+      GTEST_SKIP() << "SLUICE_EXTRA_INPUTS has no guide-sql";
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       const std::string name = entry.path().filename().string();
       if (name.ends_with(".sql") && name[0] >= '0' && name[0] <= '9')

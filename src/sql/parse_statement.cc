@@ -97,8 +97,6 @@ Status Parser::Show(ast::Statement* out) {
     show.what = What::kTables;
   } else if (AcceptWord("VIEWS")) {
     show.what = What::kViews;
-  } else if (AcceptWord("JOBS")) {
-    show.what = What::kJobs;
   } else if (AcceptWords({"CURRENT", "CATALOG"})) {
     show.what = What::kCurrentCatalog;
   } else if (AcceptWords({"CURRENT", "DATABASE"})) {
@@ -120,17 +118,28 @@ Status Parser::Show(ast::Statement* out) {
   } else {
     return NotCovered(at, "SHOW " + Peek().text);
   }
-  if ((show.what == What::kTables || show.what == What::kViews || show.what == What::kDatabases) &&
-      (AcceptWord("FROM") || AcceptWord("IN"))) {
-    ASSIGN_OR_RAISE(show.name, ObjectName("a name"));
-  }
-  show.not_like = PeekWord("NOT") && PeekWord("LIKE", 1) && AcceptWord("NOT");
-  if (PeekWord("ILIKE")) return NotCovered(Peek().at, "ILIKE");
-  if (AcceptWord("LIKE")) {
-    show.has_like = true;
-    ASSIGN_OR_RAISE(show.like, StringLiteral("a 'pattern'"));
-  }
+  RETURN_NOT_OK(ShowWhich(&show));
   out->node = std::move(show);
+  return Status::OK();
+}
+
+// FROM … LIKE …, of a SHOW that gives a list.
+Status Parser::ShowWhich(ast::Show* show) {
+  using What = ast::Show::What;
+  const bool in_other =
+      show->what == What::kTables || show->what == What::kViews || show->what == What::kDatabases;
+  if (in_other && (AcceptWord("FROM") || AcceptWord("IN"))) {
+    ASSIGN_OR_RAISE(show->name, ObjectName("a name"));
+  }
+  if (!in_other && show->what != What::kCatalogs && show->what != What::kColumns)
+    return Status::OK();
+  show->not_like = PeekWord("NOT") && PeekWord("LIKE", 1) && AcceptWord("NOT");
+  const size_t ilike = PeekWord("NOT") ? 1 : 0;
+  if (PeekWord("ILIKE", ilike)) return NotCovered(Peek(ilike).at, "ILIKE");
+  if (AcceptWord("LIKE")) {
+    show->has_like = true;
+    ASSIGN_OR_RAISE(show->like, StringLiteral("a 'pattern'"));
+  }
   return Status::OK();
 }
 

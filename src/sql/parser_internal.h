@@ -177,6 +177,7 @@ class Parser {
   Status AlterAdd(ast::AlterTable* alter);
   Status AlterDrop(ast::AlterTable* alter);
   Status Show(ast::Statement* out);
+  Status ShowWhich(ast::Show* show);
   Result<ast::Insert> Insert();
   Status Delete(ast::Statement* out);
   Status Update(ast::Statement* out);

@@ -86,7 +86,8 @@ Result<ResultStreamPtr> Session::State::Run(const ast::Statement& statement,
   if (const auto* use = std::get_if<ast::Use>(&node)) return RunUse(*use);
   if (const auto* alter = std::get_if<ast::AlterTable>(&node)) return RunAlter(*alter);
   if (const auto* show = std::get_if<ast::Show>(&node)) return RunShow(*show);
-  if (const auto* describe = std::get_if<ast::Describe>(&node)) return RunDescribe(describe->name);
+  if (const auto* describe = std::get_if<ast::Describe>(&node))
+    return RunDescribe(describe->name, {});
   if (const auto* set = std::get_if<ast::Set>(&node)) return RunSet(*set);
   return done();
 }

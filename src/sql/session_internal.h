@@ -136,7 +136,7 @@ struct Session::State {
   Result<ResultStreamPtr> ShowTables(const ast::Show& show);
   Result<ResultStreamPtr> ShowCreateView(const ast::ObjectName& name);
   Result<ResultStreamPtr> ShowPartitions(const ast::Show& show);
-  Result<ResultStreamPtr> RunDescribe(const ast::ObjectName& name);
+  Result<ResultStreamPtr> RunDescribe(const ast::ObjectName& name, const ast::Show& show);
   Result<std::vector<SourceColumn>> ColumnsOf(const ast::ObjectName& name,
                                               std::vector<std::string>* key);
 

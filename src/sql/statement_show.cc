@@ -10,13 +10,16 @@ namespace {
 
 using Row = std::vector<std::optional<std::string>>;
 
+bool IsShown(const ast::Show& show, const std::string& name) {
+  return !show.has_like || MatchesLike(name, show.like) != show.not_like;
+}
+
 Result<ResultStreamPtr> NameRows(const ast::Show& show, const std::string& title,
                                  std::vector<std::string> names) {
   std::ranges::sort(names);
   std::vector<Row> rows;
   for (std::string& name : names) {
-    if (!show.has_like || MatchesLike(name, show.like) != show.not_like)
-      rows.push_back({std::move(name)});
+    if (IsShown(show, name)) rows.push_back({std::move(name)});
   }
   return FixedStream::OfText({title}, rows);
 }
@@ -158,6 +161,11 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
       return NameRows(show, "catalog name", std::move(names));
     }
     case What::kDatabases: {
+      if (show.name && show.name->parts.size() > 1)
+        return InvalidAt(show.name->at, "a catalog has one name");
+      if (show.name && !catalogs.contains(show.name->parts[0]))
+        return ErrorAt(ErrorCode::kDatabaseNotExist, show.name->at,
+                       "catalog does not exist, name=", show.name->parts[0]);
       ASSIGN_OR_RAISE(std::vector<std::string> names, tables.ListDatabases());
       return NameRows(show, "database name", std::move(names));
     }
@@ -177,11 +185,9 @@ Result<ResultStreamPtr> Session::State::RunShow(const ast::Show& show) {
     case What::kPartitions:
       return ShowPartitions(show);
     case What::kColumns:
-      return RunDescribe(*show.name);
-    default:
       break;
   }
-  return ErrorAt(ErrorCode::kUnsupportedVersion, show.at, "this SHOW is not supported yet");
+  return RunDescribe(*show.name, show);
 }
 
 Result<std::vector<SourceColumn>> Session::State::ColumnsOf(const ast::ObjectName& name,
@@ -219,14 +225,16 @@ Result<std::vector<SourceColumn>> Session::State::ColumnsOf(const ast::ObjectNam
   return columns;
 }
 
-// The six columns that Flink shows.
-Result<ResultStreamPtr> Session::State::RunDescribe(const ast::ObjectName& name) {
+// The six columns that Flink shows, of the columns of the table that `show` wants.
+Result<ResultStreamPtr> Session::State::RunDescribe(const ast::ObjectName& name,
+                                                    const ast::Show& show) {
   std::vector<std::string> key;
   ASSIGN_OR_RAISE(const std::vector<SourceColumn> columns, ColumnsOf(name, &key));
   std::string key_text;
   for (const std::string& column : key) key_text += (key_text.empty() ? "PRI(" : ", ") + column;
   std::vector<Row> rows;
   for (const SourceColumn& column : columns) {
+    if (!IsShown(show, column.name)) continue;
     const bool in_key = std::ranges::find(key, column.name) != key.end();
     rows.push_back({column.name, column.type->WithNullable(true)->ToString(),
                     column.type->nullable() ? "TRUE" : "FALSE",

@@ -43,6 +43,18 @@ class UnsavedTest : public internal::TabletTest {
       ASSERT_OK(Put(0, {{i, Unpacked(1000), round}}));
     }
   }
+  // Put a batch that was not written whole behind the 16 of the log.
+  void Tear() {
+    std::string torn = LogBatch({{1, Unpacked(60 * kKiB), 1}});
+    StoreLe(torn.data(), int64_t{16});
+    torn.back() = static_cast<char>(torn.back() ^ 1);
+    const auto log_folder =
+        BucketFolders::Of(folder.path(), {"db", "log"}, "", {kLogTable, std::nullopt, 0}).log;
+    ASSERT_OK_AND_ASSIGN(const auto file, io::LocalFileSystem().Open(
+                                              io::JoinPath(log_folder, "00000000000000000000.log"),
+                                              io::FileSystem::Mode::kCreate));
+    ASSERT_OK(file->Append(torn));
+  }
   // Text that compression does not shrink to nothing.
   std::string Unpacked(size_t size_bytes) {
     std::string text;
@@ -108,20 +120,35 @@ TEST_F(UnsavedBoundTest, WhatARestartReadsIsBounded) {
 TEST_F(UnsavedBoundTest, ATornBatchIsSavedAway) {
   Write(0);
   Stop();
-  std::string torn = LogBatch({{1, Unpacked(60 * kKiB), 1}});
-  StoreLe(torn.data(), int64_t{16});  // Its offset follows on the log's.
-  torn.back() = static_cast<char>(torn.back() ^ 1);
-  const auto log_folder =
-      BucketFolders::Of(folder.path(), {"db", "log"}, "", {kLogTable, std::nullopt, 0}).log;
-  ASSERT_OK_AND_ASSIGN(const auto file, io::LocalFileSystem().Open(
-                                            io::JoinPath(log_folder, "00000000000000000000.log"),
-                                            io::FileSystem::Mode::kCreate));
-  ASSERT_OK(file->Append(torn));
+  Tear();
   Start();
   LeadAll();
   EXPECT_GT(StatusOf(kLogTable, 0).opened_scan_bytes, 40 * kKiB);
   EXPECT_TRUE(Soon([&] { return StatusOf(kLogTable, 0).unsaved_log_bytes == 0; }));
   EXPECT_EQ(ReadAll(kLogTable, 0).size(), 16u);
+}
+
+// As when a port is in use: nobody has looked at the logs, so that nobody may say that they are
+// whole.
+TEST_F(UnsavedBoundTest, AStartThatEndsBeforeItsBucketsAreOpenTellsOfNoCleanStop) {
+  Write(0);
+  Stop();
+  Start();
+  LeadAll();
+  Drop();
+  Tear();
+  Start();
+  Stop();
+  Start();
+  LeadAll();
+  EXPECT_GT(StatusOf(kLogTable, 0).opened_scan_bytes, 0u);
+  EXPECT_EQ(ReadAll(kLogTable, 0).size(), 16u);
+  ASSERT_OK(Produce(0, LogBatch({{99, "next", 99}})));
+  EXPECT_EQ(ReadAll(kLogTable, 0).size(), 17u);
+  Stop();
+  Start();
+  LeadAll();
+  EXPECT_EQ(StatusOf(kLogTable, 0).opened_scan_bytes, 0u);
 }
 
 class WriteBackShareTest : public UnsavedTest {

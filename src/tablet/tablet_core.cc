@@ -68,6 +68,11 @@ void TabletCore::ForgetRecoveryPoint(const types::BucketId& id) {
   recovery_points_.erase(id);
 }
 
+bool TabletCore::HasUncheckedLogs() {
+  const std::lock_guard lock(mutex_);
+  return !cleanly_closed_ && !recovery_points_.empty();
+}
+
 void TabletCore::StartTimers() {
   for (size_t i = 0; i < shards_.size(); ++i) {
     PostTo(i, [self = shared_from_this(), i](BucketShard& shard) {
@@ -268,6 +273,8 @@ io::Task<Status> TabletCore::Stop(io::Loop& loop) {
   if (between_syncs) CO_RETURN_NOT_OK(co_await SyncAll(loop));
   CO_RETURN_NOT_OK(written);
   auto mark = [self = shared_from_this()] {
+    // What was killed, and not opened since, is still to be checked.
+    if (self->HasUncheckedLogs()) return Status::OK();
     return log::WriteCleanShutdown(*self->options_.files, self->options_.data_dir);
   };
   Status marked = co_await options_.sync_pool->Run(loop, std::move(mark));

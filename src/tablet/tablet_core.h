@@ -77,6 +77,8 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   /// It has opened: what is recorded from now on is the log's own. One that could not be opened
   /// keeps its point, since what lies below it is never cut without a person.
   void ForgetRecoveryPoint(const types::BucketId& id);
+  /// Did the last process die, and are logs of it not opened yet?
+  bool HasUncheckedLogs();
 
   io::Task<std::vector<BucketStatus>> Statuses(io::Loop& loop);
 
