@@ -76,8 +76,7 @@ Result<ProjectedBatch> BatchProjector::Project(std::string_view front) const {
     return Corrupt("front of the log batch is cut size_bytes=", front.size());
   ASSIGN_OR_RAISE(const auto header, ParseLogBatchHeader(front));
   ProjectedBatch out;
-  out.head = front.substr(0, header.header_bytes());
-  if (header.magic == 1) internal::ClearStatisticsLength(out.head.data());
+  out.head = internal::HeaderOfMagic0(front);
   if (header.record_count > 0)
     ARROW_RETURN_NOT_OK(ProjectBody(header, front.substr(0, front_bytes), &out));
   out.size_bytes += out.head.size();
