@@ -166,5 +166,10 @@ class FilterPushDownTest extends ServerTest {
     }
     assertRefused(Errors.INVALID_CONFIG_EXCEPTION,
         () -> admin.createTable(path("bad"), describe(keyed).property("table.statistics.columns", "*").build(), false));
+    create("altered", describe(plain));
+    get(admin.alterTable(path("altered"), List.of(TableChange.set("table.statistics.columns", "k")), false));
+    get(admin.alterTable(path("altered"), List.of(TableChange.set("table.statistics.columns", "*")), false));
+    assertEquals(OURS ? Errors.INVALID_ALTER_TABLE_EXCEPTION : Errors.NONE, refusal(
+        () -> admin.alterTable(path("altered"), List.of(TableChange.reset("table.statistics.columns")), false)));
   }
 }
