@@ -2,6 +2,7 @@
 import asyncio
 import datetime
 import decimal
+import re
 import time
 
 import fluss
@@ -103,6 +104,40 @@ def test_append_table_write_and_scan(server):
     assert found == [comparable(row) for row in rows]
     wait_for_lake(server, "fluss.events", len(rows))
     lake_check.check_rows(server.warehouse, "fluss.events", rows)
+
+
+def test_batches_with_statistics_are_written_by_each_and_read_by_the_other(server):
+    path = fluss.TablePath("fluss", "counted")
+    rows = [typed_row(i) for i in range(200)]
+
+    async def write(connection, admin):
+        await admin.create_table(path, fluss.TableDescriptor(
+            fluss.Schema(ALL_TYPES), bucket_count=1, properties={"table.statistics.columns": "*"}))
+        writer = (await connection.get_table(path)).new_append().create_writer()
+        for first in range(0, len(rows), 50):
+            for row in rows[first:first + 50]:
+                writer.append(row)
+            await writer.flush()
+
+    async def read(connection, admin):
+        scanner = await (await connection.get_table(path)).new_scan().create_log_scanner()
+        scanner.subscribe_buckets({0: fluss.EARLIEST_OFFSET})
+        return await poll_until(scanner, len(rows) + 1)
+
+    def skipped():
+        return float(re.search(r"^sluice_fetch_skipped_batches_total (\S+)$", server.metrics(), re.M).group(1))
+
+    run(server, write)
+    before = skipped()
+    for condition, count in (("id >= 160", 40), ("name = 'name 7 é'", 1), ("price < 10.25", 9 - 1), ("tiny IS NULL", 40),
+                             ("`day` > DATE '2026-07-01'", sum(181 < i and i % 5 != 4 for i in range(200))),
+                             ("`at` <= TIMESTAMP '2026-01-01 12:30:00.000049'", 40), ("big = 5", 0)):
+        assert server.sql(f"SELECT COUNT(*) FROM counted WHERE {condition}") == [[count]], condition
+    assert skipped() > before
+    columns = ", ".join(f"`{name}`" for name in ALL_TYPES.names)
+    server.sql(f"INSERT INTO counted SELECT {columns} FROM counted WHERE id = 199")
+    records = run(server, read)
+    assert [comparable(record.row) for record in records] == [comparable(row) for row in rows + rows[-1:]]
 
 
 def test_projection_sends_the_named_columns_only(server):

@@ -89,6 +89,9 @@ void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* sample
     counter("sluice_opening_replayed_bytes_total",
             "Changelog that openings of buckets had to replay into keys: none after a clean stop.",
             opening.replayed);
+    counter("sluice_fetch_skipped_batches_total",
+            "Log batches that filters of fetches left out by their statistics.",
+            parts.tablet->skipped_batches());
     const tablet::SnapshotCounts snapshots = parts.tablet->snapshot_counts();
     counter("sluice_kv_snapshots_total", "Snapshots of buckets' keys that were made.",
             snapshots.made);

@@ -6,6 +6,7 @@
 #include "client/rows_internal.h"
 #include "client/write_buffers_internal.h"
 #include "types/table_options.h"
+#include "wire/batch_statistics.h"
 #include "wire/log_rows.h"
 
 namespace sluice::client {
@@ -20,6 +21,11 @@ wire::LogBatchOptions BatchOptionsOf(const types::TableInfo& table) {
   if (codec == "LZ4_FRAME") options.compression = wire::ArrowCompression::kLz4Frame;
   options.zstd_level = static_cast<int32_t>(
       types::IntegerOption(table.descriptor, "table.log.arrow.compression.zstd.level", 3));
+  std::vector<int> with_statistics = types::StatisticsColumns(table.descriptor);
+  if (!with_statistics.empty()) {
+    options.statistics = std::make_shared<const wire::StatisticsWriter>(table.descriptor.schema,
+                                                                        std::move(with_statistics));
+  }
   return options;
 }
 

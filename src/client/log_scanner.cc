@@ -71,7 +71,8 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   TableMetaPtr table;
   LogScannerOptions options;
   std::vector<int> pushed;  // Ascending positions that the server projects to, empty = all columns.
-  types::Schema target;     // The columns for the caller, in his order.
+  std::optional<wire::PbPredicate> filter;  // That the server knows.
+  types::Schema target;                     // The columns for the caller, in his order.
   std::shared_ptr<arrow::Schema> arrow_target;
   std::map<types::BucketId, Subscription> subscriptions;
   uint64_t next_generation = 1;
@@ -114,6 +115,12 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     return Status::OK();
   }
 
+  Status SetFilter() {
+    // Batches in rows have no statistics.
+    if (!options.filter || format() != types::LogFormat::kArrow) return Status::OK();
+    return wire::WriteFilter(*options.filter, table->info.descriptor.schema, &filter.emplace());
+  }
+
   std::string Request(const std::vector<Asked>& asked) const {
     wire::FetchLogRequest request;
     request.set_follower_server_id(kAsClient);
@@ -124,6 +131,10 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     entry->set_table_id(table->info.table_id);
     entry->set_projection_pushdown_enabled(!pushed.empty());
     for (const int position : pushed) entry->add_projected_fields(position);
+    if (filter) {
+      *entry->mutable_filter_predicate() = *filter;
+      entry->set_filter_schema_id(table->info.schema_id);
+    }
     for (const Asked& one : asked) {
       auto* bucket = entry->add_buckets_req();
       if (one.bucket.partition_id) bucket->set_partition_id(*one.bucket.partition_id);
@@ -401,6 +412,7 @@ io::Task<Result<std::unique_ptr<LogScanner>>> LogScanner::Open(io::Loop& loop, C
                       co_await cluster->Table(loop, path, /*refresh=*/true));
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options));
   CO_RETURN_NOT_OK(state->SetProjection());
+  CO_RETURN_NOT_OK(state->SetFilter());
   co_return std::unique_ptr<LogScanner>(new LogScanner(std::move(state)));
 }
 

@@ -10,6 +10,7 @@
 #include "client/cluster.h"
 #include "io/pool.h"
 #include "wire/log_batch.h"
+#include "wire/row_filter.h"
 
 namespace sluice::client {
 
@@ -25,8 +26,10 @@ struct ScanBatch {
 
 struct LogScannerOptions {
   std::vector<std::string> projection;  ///< Columns in the order wanted, empty = all.
-  int32_t max_bytes = 16 << 20;         ///< Of one fetch from one server,
-  int32_t max_bucket_bytes = 1 << 20;   ///< and of one bucket in it.
+  /// Rows that do not meet it may be left out, batch by batch.
+  std::optional<wire::RowFilter> filter;
+  int32_t max_bytes = 16 << 20;        ///< Of one fetch from one server,
+  int32_t max_bucket_bytes = 1 << 20;  ///< and of one bucket in it.
   int32_t min_bytes = 1;
   int64_t max_rows_bytes = 16 << 20;  ///< Held by the rows of one Poll; a batch may be larger.
   std::chrono::milliseconds max_wait{500};  ///< How long the server may wait for min_bytes.

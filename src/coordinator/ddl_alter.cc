@@ -24,6 +24,11 @@ Status ApplyConfig(const Ddl::ConfigChange& change, types::TableDescriptor* desc
     return Error(ErrorCode::kInvalidAlterTable,
                  "table option cannot be altered option=", change.key);
   }
+  // Readers that know no statistics get batches without them by this option.
+  if (change.key == types::kStatisticsColumnsKey && !descriptor->properties.contains(change.key)) {
+    return Error(ErrorCode::kInvalidAlterTable,
+                 "table option can be altered, but not reset option=", change.key);
+  }
   if (change.key == "table.kv.standby-replica.enabled" && !descriptor->has_primary_key()) {
     return Error(ErrorCode::kInvalidAlterTable,
                  "table option needs a primary key option=", change.key);

@@ -12,8 +12,7 @@ namespace {
 using Kind = TableOption::Kind;
 
 // Left out, so refused with kInvalidConfig until something here acts on them:
-// table.datalake.historical-partition.enabled, table.statistics.columns, and what only the 1.0.0
-// clients know.
+// table.datalake.historical-partition.enabled, and what only the 1.0.0 clients know.
 const std::vector<TableOption>& Options() {
   static const std::vector<TableOption> options = {
       {"table.replication.factor", Kind::kInteger, false},
@@ -23,6 +22,7 @@ const std::vector<TableOption>& Options() {
       {"table.log.ttl", Kind::kDuration, true},
       {"table.log.local-ttl", Kind::kDuration, true},
       {"table.log.tiered.local-segments", Kind::kInteger, true},
+      {types::kStatisticsColumnsKey, Kind::kText, true},
       {"table.kv.format", Kind::kChoice, false, {"COMPACTED", "INDEXED"}},
       {"table.kv.format-version", Kind::kInteger, false},
       {"table.kv.standby-replica.enabled", Kind::kBoolean, true},

@@ -337,6 +337,24 @@ Status ValidatePartitionType(const Column& column) {
   return Status::OK();
 }
 
+// Statistics are of log tables; columns that are named must be there and have an order.
+Status CheckStatistics(const TableDescriptor& descriptor) {
+  const std::string key = types::kStatisticsColumnsKey;
+  if (!descriptor.properties.contains(key)) return Status::OK();
+  if (descriptor.has_primary_key())
+    return BadOption("table option is for tables without a primary key", key);
+  const std::vector<std::string> names = types::StatisticsColumnNames(descriptor.Property(key));
+  if (names.empty()) return BadOption("table option names no column", key);
+  if (names == std::vector<std::string>{"*"}) return Status::OK();
+  for (const std::string& name : names) {
+    const int at = descriptor.schema.IndexOf(name);
+    if (at < 0) return BadOption("table option names a column that is not there, " + name, key);
+    if (!types::CanHaveStatistics(*descriptor.schema.columns[static_cast<size_t>(at)].type))
+      return BadOption("table option names a column whose type has no statistics, " + name, key);
+  }
+  return Status::OK();
+}
+
 Status ValidateProperties(const ClusterSettings& settings, const TableDescriptor& descriptor) {
   for (const auto& [key, value] : descriptor.properties) {
     const TableOption* option = FindTableOption(key);
@@ -346,6 +364,7 @@ Status ValidateProperties(const ClusterSettings& settings, const TableDescriptor
   RETURN_NOT_OK(CheckFormats(descriptor));
   RETURN_NOT_OK(CheckPrimaryKeyOptions(descriptor));
   RETURN_NOT_OK(CheckAutoPartition(descriptor));
+  RETURN_NOT_OK(CheckStatistics(descriptor));
   return CheckLake(settings, descriptor);
 }
 

@@ -188,7 +188,8 @@ TEST(TableRulesTest, RefusesOptionsThatItDoesNotKnowOrRead) {
       {"table.auto-partition.enabled", "true"},
       {"table.merge-engine", "first_row"},        // No primary key.
       {"table.delete.behavior", "IGNORE"},        // The same.
-      {"table.statistics.columns", "*"},          // Not implemented.
+      {"table.statistics.columns", " , "},        // No column.
+      {"table.statistics.columns", "id,gone"},    // Not there.
       {"table.log.local-ttl", "8 d"},             // More than in all.
       {"table.datalake.database-name", "other"},  // Of 1.0.0.
   };
@@ -198,6 +199,10 @@ TEST(TableRulesTest, RefusesOptionsThatItDoesNotKnowOrRead) {
   }
   EXPECT_CODE(ErrorCode::kInvalidConfig,
               Check(With(Table({"id"}), "table.kv.format-version", "3")));
+  EXPECT_CODE(ErrorCode::kInvalidConfig,
+              Check(With(Table({"id"}), "table.statistics.columns", "*")));
+  EXPECT_OK(Check(With(Table(), "table.statistics.columns", "*")));
+  EXPECT_OK(Check(With(Table(), "table.statistics.columns", "id, id")));
 }
 
 TEST(TableRulesTest, LogsHaveFormats) {

@@ -89,10 +89,14 @@ struct UnionPlanner {
 Result<lake::LakePlan> PruneLake(lake::LakeTable& table, const lake::LakePlan& whole,
                                  const std::vector<Predicate>& predicates);
 /// The read without files, and buckets of the log, that hold no row which meets all predicates. The
-/// log of a bucket is read whole or not at all: a row that does not meet them may hide one of the
-/// lake that does.
+/// log of a bucket of keys is read whole or not at all: a row that does not meet them may hide one
+/// of the lake that does.
 Result<std::shared_ptr<const UnionRead>> PruneUnion(std::shared_ptr<const UnionRead> whole,
                                                     const std::vector<Predicate>& predicates);
+/// The conditions as a log's servers know them; nullopt when there are none. Only rows that are
+/// final may be left out by it: those of append tables.
+Result<std::optional<wire::RowFilter>> FilterOf(const types::Schema& schema,
+                                                const std::vector<Predicate>& predicates);
 /// A line for EXPLAIN.
 std::string DescribeFiles(const lake::LakePlan& plan);
 
@@ -114,9 +118,11 @@ class LogTail {
     std::shared_ptr<arrow::RecordBatch> rows;
     std::vector<wire::ChangeType> changes;  ///< Empty = append only.
   };
-  /// `part` reads_log(): a scan of an empty range would wait for a row.
+  /// `part` reads_log(): a scan of an empty range would wait for a row. Batches without a row that
+  /// meets `filter` may be left out.
   static Result<std::unique_ptr<LogTail>> Open(const UnionRead& read, const UnionPart& part,
-                                               std::vector<std::string> columns);
+                                               std::vector<std::string> columns,
+                                               std::optional<wire::RowFilter> filter = {});
   ~LogTail();
   /// Null rows at the end. Errors: those of the log, with table, bucket and offsets:
   /// kLogOffsetOutOfRange when it was cut; the interruption's.
@@ -138,6 +144,7 @@ class LogTail {
   int64_t to_ = 0;
   std::vector<client::ScanBatch> waiting_;
   size_t next_ = 0;
+  int64_t position_ = -1;  // Of the scanner, when it was last looked at.
 };
 
 /// The names of `columns` of a table view.

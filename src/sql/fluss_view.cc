@@ -7,6 +7,7 @@
 #include "sql/fluss_internal.h"
 #include "sql/key_merge_internal.h"
 #include "sql/key_store_internal.h"
+#include "types/table_options.h"
 
 namespace sluice::sql {
 
@@ -165,7 +166,7 @@ class UnionView : public TableView {
     const std::vector<std::string> names = NamesOf(columns_, columns);
     ASSIGN_OR_RAISE(const auto read, PruneUnion(read_, predicates));
     return read->table.descriptor.has_primary_key() ? OpenKeyed(read, names)
-                                                    : OpenAppend(read, names);
+                                                    : OpenAppend(read, names, predicates);
   }
 
   std::vector<std::string> Explain(const std::vector<int>&,
@@ -174,12 +175,24 @@ class UnionView : public TableView {
     const UnionRead& read = pruned.ok() ? **pruned : *read_;
     auto lines = DescribePlan(read.plan, read.table.descriptor.has_primary_key());
     if (read.lake_plan) lines.front() = DescribeFiles(*read.lake_plan);
+    if (FiltersLog(predicates))
+      lines.push_back("log batches are skipped by their statistics where no row can match");
     return lines;
   }
 
  private:
+  // Whether batches of the log have statistics that tell what need not be read.
+  bool FiltersLog(const std::vector<Predicate>& predicates) const {
+    const bool reads_log = std::ranges::any_of(
+        read_->plan.parts, [](const UnionPart& part) { return part.reads_log(); });
+    return reads_log && !predicates.empty() &&
+           !types::StatisticsColumns(read_->table.descriptor).empty();
+  }
+
   Result<std::unique_ptr<ScanSource>> OpenAppend(const std::shared_ptr<const UnionRead>& whole,
-                                                 std::vector<std::string> names) {
+                                                 std::vector<std::string> names,
+                                                 const std::vector<Predicate>& predicates) {
+    ASSIGN_OR_RAISE(const auto filter, FilterOf(whole->table.descriptor.schema, predicates));
     std::vector<PartSource::Opener> parts;
     if (whole->lake_plan) {
       for (const lake::LakeSplit& split : whole->lake_plan->splits) {
@@ -192,8 +205,8 @@ class UnionView : public TableView {
     for (const UnionPart& part : whole->plan.parts) {
       if (!part.reads_log()) continue;
       parts.push_back(
-          [read = whole, &part, names, fetched]() -> Result<std::unique_ptr<BatchReader>> {
-            ASSIGN_OR_RAISE(auto tail, LogTail::Open(*read, part, fetched));
+          [read = whole, &part, names, fetched, filter]() -> Result<std::unique_ptr<BatchReader>> {
+            ASSIGN_OR_RAISE(auto tail, LogTail::Open(*read, part, fetched, filter));
             return std::make_unique<AppendTailReader>(std::move(tail), names);
           });
     }

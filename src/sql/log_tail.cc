@@ -12,9 +12,10 @@ constexpr int kEmptyPollsMax =
 
 io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
     io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket,
-    int64_t from, std::vector<std::string> columns) {
+    int64_t from, std::vector<std::string> columns, std::optional<wire::RowFilter> filter) {
   client::LogScannerOptions options;
   options.projection = std::move(columns);
+  options.filter = std::move(filter);
   options.max_bucket_bytes = options.max_bytes;
   auto opened = co_await client::LogScanner::Open(loop, cluster, path, options);
   if (!opened.ok()) co_return opened.status();
@@ -51,7 +52,8 @@ io::Task<Result<int64_t>> StartOf(io::Loop& loop, client::ClusterPtr cluster, ty
 }  // namespace
 
 Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const UnionPart& part,
-                                               std::vector<std::string> columns) {
+                                               std::vector<std::string> columns,
+                                               std::optional<wire::RowFilter> filter) {
   CHECK(part.reads_log());
   std::unique_ptr<LogTail> tail(new LogTail);
   tail->loop_ = read.loop;
@@ -59,12 +61,13 @@ Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const Unio
   tail->cluster_ = read.cluster;
   tail->path_ = read.table.path;
   tail->bucket_ = read.IdOf(part.bucket);
-  tail->from_ = part.log_from;
+  tail->from_ = tail->position_ = part.log_from;
   tail->to_ = part.log_to;
-  ASSIGN_OR_RAISE(tail->scanner_,
-                  read.interruption->Wait(
-                      *read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
-                                              tail->bucket_, part.log_from, std::move(columns))));
+  ASSIGN_OR_RAISE(
+      tail->scanner_,
+      read.interruption->Wait(*read.loop,
+                              OpenScanner(*read.loop, read.cluster, read.table.path, tail->bucket_,
+                                          part.log_from, std::move(columns), std::move(filter))));
   return tail;
 }
 
@@ -107,7 +110,10 @@ Result<LogTail::Rows> LogTail::Next() {
     auto answer = interruption_->Wait(*loop_, PollOnce(scanner_, bucket_));
     if (!answer.ok()) return Explained(answer.status());
     Polled polled = std::move(answer).ValueUnsafe();
-    empty = polled.batches.empty() ? empty + 1 : 0;
+    // What a filter leaves out moves the position without a row.
+    const bool moved =
+        polled.position && *polled.position > std::exchange(position_, *polled.position);
+    empty = polled.batches.empty() && !moved ? empty + 1 : 0;
     if (empty > 0 && polled.position) RETURN_NOT_OK(CheckNotCut(*polled.position));
     waiting_ = std::move(polled.batches);
     if (polled.position && *polled.position >= to_) scanner_.reset();

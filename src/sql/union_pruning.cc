@@ -1,9 +1,36 @@
+#include <arrow/array.h>
+#include <arrow/array/util.h>
+
 #include "sql/fluss_internal.h"
 #include "types/row.h"
 
 namespace sluice::sql {
 
 namespace {
+
+wire::RowFilter::Op FilterOp(Predicate::Op op) {
+  using From = Predicate::Op;
+  using To = wire::RowFilter::Op;
+  switch (op) {
+    case From::kEqual:
+      return To::kEqual;
+    case From::kLess:
+      return To::kLess;
+    case From::kLessOrEqual:
+      return To::kLessOrEqual;
+    case From::kGreater:
+      return To::kGreater;
+    case From::kGreaterOrEqual:
+      return To::kGreaterOrEqual;
+    case From::kIsNull:
+      return To::kIsNull;
+    case From::kIsNotNull:
+      return To::kIsNotNull;
+    case From::kIn:
+      break;
+  }
+  return To::kIn;
+}
 
 // Whether a row has the same bucket in log and lake.
 Result<bool> PlacedAlike(const UnionRead& read) {
@@ -41,6 +68,27 @@ Result<std::shared_ptr<const UnionRead>> PruneUnion(std::shared_ptr<const UnionR
     if (wanted) pruned->plan.parts.push_back(part);
   }
   return pruned;
+}
+
+Result<std::optional<wire::RowFilter>> FilterOf(const types::Schema& schema,
+                                                const std::vector<Predicate>& predicates) {
+  wire::RowFilter all{
+      .op = wire::RowFilter::Op::kAnd, .column_id = -1, .values = {}, .children = {}};
+  for (const Predicate& predicate : predicates) {
+    const int at = schema.IndexOf(predicate.column);
+    if (at < 0) continue;
+    wire::RowFilter one{.op = FilterOp(predicate.op),
+                        .column_id = schema.columns[static_cast<size_t>(at)].id,
+                        .values = {},
+                        .children = {}};
+    for (const auto& value : predicate.values) {
+      ASSIGN_OR_RAISE(const auto array, arrow::MakeArrayFromScalar(*value, 1));
+      one.values.push_back(wire::OrderedValueOf(*array, 0));
+    }
+    all.children.push_back(std::move(one));
+  }
+  if (all.children.empty()) return std::nullopt;
+  return all;
 }
 
 std::string DescribeFiles(const lake::LakePlan& plan) {

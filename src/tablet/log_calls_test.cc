@@ -1,5 +1,5 @@
 #include "base/testing.h"
-#include "tablet/slice_projection.h"
+#include "tablet/slice_cut.h"
 #include "tablet/testing_internal.h"
 #include "wire/log_rows.h"
 #include "wire/projection.h"
@@ -267,10 +267,10 @@ TEST_F(LogCallsTest, ProjectionStopsInFrontOfADamagedBatch) {
     log::Log::Slice slice;
     slice.size_bytes = 2 * good.size() + bad.size() - from;
     slice.ranges = {{file, from, slice.size_bytes}};
-    return ProjectSlice(slice, *table, {0}, 1 << 20, /*may_wait=*/true);
+    return CutSlice(slice, *table, {.positions = {0}}, 1 << 20, /*may_wait=*/true);
   };
   ASSERT_OK_AND_ASSIGN(const auto front, project(0));
-  ASSERT_OK_AND_ASSIGN(const std::string bytes, front->Flatten());
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, front->records.Flatten());
   wire::LogBatchIterator batches(bytes);
   ASSERT_OK_AND_ASSIGN(const auto first, batches.Next());
   EXPECT_EQ(first->header().record_count, 10);
@@ -303,8 +303,8 @@ TEST_F(LogCallsTest, EmptyBatchesNameAKnownSchema) {
   slice.size_bytes = file->size_bytes();
   slice.ranges = {{file, 0, slice.size_bytes}};
   ASSERT_OK_AND_ASSIGN(const auto projected,
-                       ProjectSlice(slice, *table, {0}, 1 << 20, /*may_wait=*/true));
-  ASSERT_OK_AND_ASSIGN(const std::string bytes, projected->Flatten());
+                       CutSlice(slice, *table, {.positions = {0}}, 1 << 20, /*may_wait=*/true));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, projected->records.Flatten());
   wire::LogBatchIterator batches(bytes);
   ASSERT_OK_AND_ASSIGN(const auto first, batches.Next());
   EXPECT_EQ(first->header().record_count, 0);

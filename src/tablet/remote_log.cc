@@ -51,27 +51,28 @@ RemoteReader ClosedByPool(RemoteReader reader, io::Pool* pool) {
 }
 
 // Runs on the pool.
-Result<std::string> BytesOf(const log::Log::Slice& slice, const RemoteLog::Cut& cut) {
-  io::Payload payload;
+Result<RemoteLog::Records> RecordsOf(const log::Log::Slice& slice, const RemoteLog::Cut& cut) {
+  RemoteLog::Records records{.bytes = nullptr, .next_offset = slice.next_offset};
+  CutBatches found;
   if (cut != nullptr) {
-    ASSIGN_OR_RAISE(payload, cut(slice));
+    ASSIGN_OR_RAISE(found, cut(slice));
+    records.filtered_end = found.filtered_end();
+    records.batches_skipped = found.batches_skipped;
   } else {
-    for (const auto& range : slice.ranges) payload.Add(range);
+    for (const auto& range : slice.ranges) found.records.Add(range);
   }
-  return payload.Flatten();
+  ASSIGN_OR_RAISE(std::string bytes, found.records.Flatten());
+  records.bytes = std::make_shared<const std::string>(std::move(bytes));
+  return records;
 }
 
 Result<RemoteLog::Records> ReadRecords(const log::RemoteSegmentReader& reader, int64_t offset,
                                        uint64_t max_bytes, const RemoteLog::Cut& cut) {
   ASSIGN_OR_RAISE(const log::Log::Slice slice, reader.Read(offset, max_bytes));
-  auto bytes = BytesOf(slice, cut);
-  if (bytes.status().IsIOError()) {
-    return Error(ErrorCode::kLogStorage, "remote segment cannot be read offset=", offset,
-                 " cause=", bytes.status().message());
-  }
-  RETURN_NOT_OK(bytes.status());
-  return RemoteLog::Records{std::make_shared<const std::string>(*std::move(bytes)),
-                            slice.next_offset};
+  auto records = RecordsOf(slice, cut);
+  if (!records.status().IsIOError()) return records;
+  return Error(ErrorCode::kLogStorage, "remote segment cannot be read offset=", offset,
+               " cause=", records.status().message());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "io/task.h"
 #include "log/remote_manifest.h"
 #include "log/remote_segment.h"
+#include "tablet/slice_cut.h"
 #include "tablet/table_source.h"
 #include "tablet/tablet_service.h"
 
@@ -58,9 +59,11 @@ class RemoteLog {
   struct Records {
     std::shared_ptr<const std::string> bytes;
     int64_t next_offset = 0;  ///< Where the next read goes on, unless `cut` left some out.
+    std::optional<int64_t> filtered_end;  ///< See CutBatches, as the next.
+    uint64_t batches_skipped = 0;
   };
   /// What is wanted of the batches that were found. Runs on the remote pool and may wait there.
-  using Cut = std::function<Result<io::Payload>(const log::Log::Slice& slice)>;
+  using Cut = std::function<Result<CutBatches>(const log::Log::Slice& slice)>;
   /// Whole batches from the one that contains `offset`, of one segment, up to `max_bytes` but at
   /// least one; what `cut` makes of them when it is there. Errors: also those of `cut`.
   static io::Task<Result<Records>> Read(std::shared_ptr<RemoteLog> self, int64_t offset,

@@ -8,6 +8,7 @@
 #include "log/remote_manifest.h"
 #include "tablet/cold_files_testing.h"
 #include "tablet/testing_internal.h"
+#include "wire/batch_statistics.h"
 
 namespace sluice::tablet {
 namespace {
@@ -109,10 +110,11 @@ class RemoteLogTest : public internal::TabletTest {
   }
 
   // About three batches to a segment.
-  void FillLog(int count = 20) {
+  void FillLog(int count = 20, wire::LogBatchOptions batch = {}) {
+    batch.compression = wire::ArrowCompression::kNone;
     for (int i = 0; i < count; ++i, ++filled) {
       const TestRow row{filled, std::string(400, 'x'), filled};
-      ASSERT_OK(Produce(0, LogBatch({row}, {.compression = wire::ArrowCompression::kNone})));
+      ASSERT_OK(Produce(0, LogBatch({row}, batch)));
     }
   }
   BucketStatus StatusOf(const types::BucketId& id = kBucket) {
@@ -189,6 +191,69 @@ TEST_F(RemoteLogTest, ColumnsOfRemoteSegmentsAreProjected) {
   ASSERT_OK_AND_ASSIGN(const auto batch, batches.Next());
   EXPECT_LT(batch->bytes().size(), 400u);
   EXPECT_EQ(batch->header().base_offset, 0);
+}
+
+class RemoteStatisticsTest : public RemoteLogTest {
+ public:
+  void SetUp() override {
+    tables.SetProperty(kLogTable, "table.statistics.columns", "id");
+    RemoteLogTest::SetUp();
+    wire::LogBatchOptions batch;
+    batch.statistics = std::make_shared<const wire::StatisticsWriter>(
+        *tables.SchemaOf(kLogTable, 1).ValueOrDie(), std::vector<int>{0});
+    FillLog(20, batch);
+    ASSERT_TRUE(MovedUntil(10));
+  }
+};
+
+// An answer without a record comes at once too: it says where to go on.
+TEST_F(RemoteStatisticsTest, BatchesOfRemoteSegmentsAreSkipped) {
+  const wire::RowFilter filter{.op = wire::RowFilter::Op::kGreater,
+                               .column_id = 0,
+                               .values = {wire::OrderedValue(int64_t{17})},
+                               .children = {}};
+  std::vector<int64_t> found;
+  int64_t offset = 0;
+  while (offset < 20) {
+    auto request = FetchRequest({{0, offset}}, {.min_bytes = 1, .max_wait_ms = 60'000});
+    auto* table = request.mutable_tables_req(0);
+    ASSERT_OK(wire::WriteFilter(filter, *tables.SchemaOf(kLogTable, 1).ValueOrDie(),
+                                table->mutable_filter_predicate()));
+    table->set_filter_schema_id(1);
+    ASSERT_OK_AND_ASSIGN(const auto response,
+                         Ask<wire::FetchLogResponse>(wire::ApiKey::kFetchLog, request));
+    const auto& answer = response.tables_resp(0).buckets_resp(0);
+    ASSERT_FALSE(answer.has_error_code()) << answer.error_message();
+    int64_t next = answer.has_filtered_end_offset() ? answer.filtered_end_offset() : offset;
+    wire::LogBatchIterator batches(answer.records());
+    while (const auto batch = batches.Next().ValueOrDie()) {
+      found.push_back(batch->header().base_offset);
+      next = std::max(next, batch->header().next_offset());
+    }
+    ASSERT_GT(next, offset);
+    offset = next;
+  }
+  EXPECT_EQ(found, (std::vector<int64_t>{18, 19}));
+  EXPECT_EQ(service->skipped_batches(), 18u);
+}
+
+TEST_F(RemoteStatisticsTest, OldClientsGetRemoteBatchesInMagic0) {
+  client_name = "fluss";
+  const auto fetched = Fetch({{0, 0}}).ValueOrDie();
+  EXPECT_FALSE(fetched[0].has_remote_log_fetch_info());
+  wire::LogBatchIterator batches(fetched[0].records());
+  ASSERT_OK_AND_ASSIGN(const auto batch, batches.Next());
+  EXPECT_EQ(batch->header().magic, 0);
+  EXPECT_TRUE(batch->CrcMatches());
+  // The last rows come from both parts.
+  const auto rows = LastRows(20).ValueOrDie();
+  wire::LogBatchIterator all(rows.records());
+  int64_t next = 0;
+  while (const auto one = all.Next().ValueOrDie()) {
+    EXPECT_EQ(one->header().magic, 0);
+    next = one->header().next_offset();
+  }
+  EXPECT_EQ(next, 20);
 }
 
 TEST_F(RemoteLogTest, FlussClientsGetSegmentsByName) {

@@ -60,7 +60,9 @@ struct FetchPart {
   std::shared_ptr<RemoteLog> remote;  ///< Not null: `remote_offset` is to be read there.
   int64_t remote_offset = 0;
   std::string remote_info;  ///< Which remote segments the client reads, in place of the bytes.
-  std::shared_ptr<const std::string> remote_records;  ///< Or the bytes, in place of `slice`.
+  std::shared_ptr<const std::string> remote_records;  ///< Or the bytes, in place of `slice`,
+  std::optional<int64_t> remote_filtered_end;         ///< and where to go on behind what a filter
+                                                      ///< left out of them.
   bool put_off = false;  ///< They are there, but other buckets filled the answer.
 };
 

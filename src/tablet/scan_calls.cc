@@ -99,6 +99,17 @@ io::Task<Result<std::string>> FirstValues(TabletCorePtr core, BucketShard* shard
   co_return values->Finish();
 }
 
+// The records as every client can read them, whatever its version, of which the call says nothing.
+Result<io::Payload> InMagic0(const io::Payload& records) {
+  ASSIGN_OR_RAISE(const std::string bytes, records.Flatten());
+  std::string out;
+  for (wire::LogBatchIterator batches(bytes);;) {
+    ASSIGN_OR_RAISE(const auto batch, batches.Next());
+    if (!batch) return io::Payload(std::move(out));
+    out += wire::ToMagic0(*batch);
+  }
+}
+
 io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard,
                                           types::BucketId id, int32_t limit, CallMemoryPtr memory) {
   CO_ASSIGN_OR_RETURN(const auto replica, shard->Find(id));
@@ -111,6 +122,11 @@ io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard
         auto local, co_await ReadCold(core->options().read_pool, &shard->loop(), std::move(read)));
     io::Payload records = std::move(rows.records);
     records.Add(std::move(local));
+    if (replica->table()->has_statistics()) {
+      auto convert = [records = std::move(records)] { return InMagic0(records); };
+      CO_ASSIGN_OR_RETURN(
+          records, co_await core->options().read_pool->Run(shard->loop(), std::move(convert)));
+    }
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
   CO_ASSIGN_OR_RETURN(const kv::KvTablet* tablet, replica->Keys());

@@ -35,6 +35,7 @@ Status TableContext::ReadOptions() {
   const types::TableDescriptor& table = info_->descriptor;
   log_format_ = types::LogFormatOf(table);
   lake_enabled_ = types::LakeEnabled(table);
+  has_statistics_ = table.properties.contains(types::kStatisticsColumnsKey);
   ASSIGN_OR_RAISE(
       compression_,
       CompressionOf(types::UpperCase(table.Property("table.log.arrow.compression.type", "ZSTD"))));

@@ -34,6 +34,8 @@ class TableContext {
   int64_t local_ttl_ms() const { return local_ttl_ms_; }
   /// `table.log.tiered.local-segments`: of these, the newest stay here also when they were copied.
   size_t local_segments() const { return local_segments_; }
+  /// `table.statistics.columns` is set: batches may have magic 1.
+  bool has_statistics() const { return has_statistics_; }
   /// `table.auto-increment.cache-size`: values that a bucket takes at once.
   int64_t id_block() const { return id_block_; }
   /// Clients must know how keys are encoded since version 1 of the key calls (Java's ApiKeys).
@@ -60,6 +62,7 @@ class TableContext {
   const TableSource& source_;
   types::LogFormat log_format_ = types::LogFormat::kArrow;
   bool lake_enabled_ = false;
+  bool has_statistics_ = false;
   bool needs_new_keys_ = false;
   int64_t log_ttl_ms_ = 0;
   int64_t local_ttl_ms_ = 0;

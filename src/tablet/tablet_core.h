@@ -69,6 +69,10 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
     return ForClient(status, &id, options_.data_dir);
   }
 
+  /// Batches that filters left out of fetches.
+  void CountSkippedBatches(uint64_t count) { skipped_batches_ += count; }
+  uint64_t skipped_batches() const { return skipped_batches_; }
+
   /// Accept a call of the coordinator with this epoch. Errors: kInvalidCoordinator when a newer one
   /// was seen.
   Status SeeCoordinator(int32_t epoch);
@@ -103,6 +107,7 @@ class TabletCore : public std::enable_shared_from_this<TabletCore> {
   std::vector<std::unique_ptr<BucketShard>> shards_;
   shard::Gate gate_;
   std::atomic<bool> waits_ended_{false};
+  std::atomic<uint64_t> skipped_batches_{0};
   std::atomic<int32_t> coordinator_epoch_{-1};
   std::unique_ptr<io::FileSystem::Lock> folder_lock_;
   std::vector<std::vector<std::shared_ptr<Periodic>>>

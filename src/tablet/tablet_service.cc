@@ -94,6 +94,8 @@ TabletService::OpeningBytes TabletService::opening_bytes() const {
   return sum;
 }
 
+uint64_t TabletService::skipped_batches() const { return core_->skipped_batches(); }
+
 SnapshotCounts TabletService::snapshot_counts() const {
   SnapshotCounts sum;
   for (size_t i = 0; i < core_->shard_count(); ++i) {

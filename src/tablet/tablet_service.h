@@ -162,6 +162,8 @@ class TabletService : public io::Service {
   OpeningBytes opening_bytes() const;
   /// Threads: any.
   SnapshotCounts snapshot_counts() const;
+  /// Log batches that filters left out of fetches, since the start. Threads: any.
+  uint64_t skipped_batches() const;
 
  private:
   std::shared_ptr<TabletCore> core_;

@@ -79,6 +79,44 @@ LogFormat LogFormatOf(const TableDescriptor& table) {
   return name == "COMPACTED" ? LogFormat::kCompacted : LogFormat::kArrow;
 }
 
+bool CanHaveStatistics(const DataType& type) {
+  switch (type.kind()) {
+    case TypeKind::kBinary:
+    case TypeKind::kBytes:
+    case TypeKind::kArray:
+    case TypeKind::kMap:
+    case TypeKind::kRow:
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::vector<std::string> StatisticsColumnNames(std::string_view value) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at <= value.size();) {
+    const size_t comma = std::min(value.find(',', at), value.size());
+    const std::string_view name = WithoutBlanks(value.substr(at, comma - at));
+    if (!name.empty()) names.emplace_back(name);
+    at = comma + 1;
+  }
+  return names;
+}
+
+std::vector<int> StatisticsColumns(const TableDescriptor& table) {
+  const std::string value = table.Property(kStatisticsColumnsKey);
+  if (value.empty() || table.has_primary_key()) return {};
+  const bool all = WithoutBlanks(value) == "*";
+  const std::vector<std::string> names = StatisticsColumnNames(value);
+  std::vector<int> positions;
+  for (size_t i = 0; i < table.schema.columns.size(); ++i) {
+    const Column& column = table.schema.columns[i];
+    const bool named = all || std::ranges::find(names, column.name) != names.end();
+    if (named && CanHaveStatistics(*column.type)) positions.push_back(static_cast<int>(i));
+  }
+  return positions;
+}
+
 RowFormat RowFormatOf(LogFormat format) {
   CHECK(format != LogFormat::kArrow);
   return format == LogFormat::kIndexed ? RowFormat::kIndexed : RowFormat::kCompacted;

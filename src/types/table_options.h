@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "types/row.h"
@@ -37,6 +38,14 @@ enum class LogFormat : uint8_t { kArrow, kIndexed, kCompacted };
 LogFormat LogFormatOf(const TableDescriptor& table);
 /// The rows of a log that is not ARROW.
 RowFormat RowFormatOf(LogFormat format);
+inline constexpr char kStatisticsColumnsKey[] = "table.statistics.columns";
+/// Whether batches may say the least and greatest value of a column of this type.
+bool CanHaveStatistics(const DataType& type);
+/// `table.statistics.columns` of an append table: positions of the columns that it names (`*` = all
+/// that can have statistics), as far as they are there. Empty when it is not set.
+std::vector<int> StatisticsColumns(const TableDescriptor& table);
+/// The names in a value of `table.statistics.columns` other than `*`.
+std::vector<std::string> StatisticsColumnNames(std::string_view value);
 /// `table.kv.format`. Errors: kInvalidTable.
 Result<RowFormat> KvFormatOf(const TableDescriptor& table);
 /// `table.kv.format-version`.

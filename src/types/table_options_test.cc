@@ -31,6 +31,21 @@ TEST(TableOptionsTest, ValuesCountInAnyCase) {
   EXPECT_EQ(LogFormatOf(With("table.log.format", "Compacted")), LogFormat::kCompacted);
 }
 
+TEST(TableOptionsTest, ColumnsWithStatistics) {
+  TableDescriptor table = With("table.statistics.columns", " * ");
+  table.schema.columns = {{.name = "a", .type = DataType::Of(TypeKind::kInteger)},
+                          {.name = "b", .type = DataType::Of(TypeKind::kBytes)},
+                          {.name = "c", .type = DataType::Char(3)}};
+  EXPECT_EQ(StatisticsColumns(table), (std::vector<int>{0, 2}));
+  table.properties["table.statistics.columns"] = "c, ,b ,gone,a";
+  EXPECT_EQ(StatisticsColumns(table), (std::vector<int>{0, 2}));
+  table.properties["table.statistics.columns"] = "c";
+  EXPECT_EQ(StatisticsColumns(table), (std::vector<int>{2}));
+  table.schema.primary_key = {"a"};
+  EXPECT_TRUE(StatisticsColumns(table).empty());
+  EXPECT_TRUE(StatisticsColumns({}).empty());
+}
+
 TEST(TableOptionsTest, NumbersAndDurations) {
   EXPECT_EQ(KvFormatVersion({}), 1);
   EXPECT_EQ(KvFormatVersion(With("table.kv.format-version", " 2 ")), 2);

@@ -122,8 +122,7 @@ std::string BuildEmptyLogBatch(const LogBatchOptions& options, bool append_only)
 
 std::string ToMagic0(const LogBatchView& batch) {
   if (batch.header().magic == 0) return std::string(batch.bytes());
-  std::string out(batch.bytes().substr(0, kLogBatchHeaderBytes));
-  out[kMagicAt] = 0;
+  std::string out = internal::HeaderOfMagic0(batch.bytes());
   out += batch.change_types();
   out += batch.body();
   internal::FinishLogBatch(&out);
@@ -132,8 +131,14 @@ std::string ToMagic0(const LogBatchView& batch) {
 
 namespace internal {
 
-std::string StartLogBatch(const LogBatchOptions& options, bool append_only, int32_t record_count) {
-  std::string batch(kLogBatchHeaderBytes, '\0');
+std::string StartLogBatch(const LogBatchOptions& options, bool append_only, int32_t record_count,
+                          std::string_view statistics) {
+  std::string batch(statistics.empty() ? kLogBatchHeaderBytes : kLogBatchHeaderBytesMax, '\0');
+  if (!statistics.empty()) {
+    batch[kMagicAt] = 1;
+    StoreLe(&batch[kStatisticsLengthAt], static_cast<int32_t>(statistics.size()));
+    batch.append(statistics);
+  }
   StoreLe(&batch[kSchemaIdAt], options.schema_id);
   batch[kAttributesAt] = append_only ? 1 : 0;
   StoreLe(&batch[kLastOffsetDeltaAt], std::max(record_count - 1, 0));
@@ -153,7 +158,11 @@ void SetLogBatchLength(char* batch, uint64_t size_bytes) {
   StoreLe(batch + kLengthAt, static_cast<int32_t>(size_bytes - kLogBatchLengthBytes));
 }
 
-void ClearStatisticsLength(char* batch) { StoreLe<int32_t>(batch + kStatisticsLengthAt, 0); }
+std::string HeaderOfMagic0(std::string_view batch) {
+  std::string header(batch.substr(0, kLogBatchHeaderBytes));
+  header[kMagicAt] = 0;
+  return header;
+}
 
 }  // namespace internal
 }  // namespace sluice::wire

@@ -96,15 +96,19 @@ class LogBatchIterator {
 /// bytes.
 void StampBatch(char* batch, int64_t base_offset, int64_t commit_timestamp_ms);
 
+class StatisticsWriter;
+
 struct LogBatchOptions {
   int16_t schema_id = 1;
   int64_t writer_id = -1;
   int32_t batch_sequence = -1;
   ArrowCompression compression = ArrowCompression::kZstd;
   int32_t zstd_level = 3;
+  /// Of batches in ARROW format, which then have magic 1; null = none.
+  std::shared_ptr<const StatisticsWriter> statistics = nullptr;
 };
 
-/// Build one batch (magic 0, base offset and timestamp 0) of at least one row. `changes` has one
+/// Build one batch (base offset and timestamp 0) of at least one row. `changes` has one
 /// entry per row, or is empty for an append-only batch. Column types are those of
 /// types::Schema::ToArrow.
 Result<std::string> BuildLogBatch(const LogBatchOptions& options, const arrow::RecordBatch& rows,

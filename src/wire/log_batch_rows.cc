@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "wire/arrow_message_internal.h"
+#include "wire/batch_statistics.h"
 #include "wire/column_check_internal.h"
 #include "wire/log_batch.h"
 #include "wire/log_batch_internal.h"
@@ -126,8 +127,12 @@ Result<std::string> BuildLogBatch(const LogBatchOptions& options, const arrow::R
                                   std::span<const ChangeType> changes) {
   CHECK(rows.num_rows() > 0 && rows.num_rows() <= INT32_MAX);
   CHECK(changes.empty() || changes.size() == static_cast<size_t>(rows.num_rows()));
-  std::string batch =
-      internal::StartLogBatch(options, changes.empty(), static_cast<int32_t>(rows.num_rows()));
+  std::string statistics;
+  if (options.statistics != nullptr) {
+    ASSIGN_OR_RAISE(statistics, options.statistics->Encode(rows));
+  }
+  std::string batch = internal::StartLogBatch(options, changes.empty(),
+                                              static_cast<int32_t>(rows.num_rows()), statistics);
   batch.append(reinterpret_cast<const char*>(changes.data()), changes.size());
   ASSIGN_OR_RAISE(const auto ipc, WriteOptions(options));
   StringOutput out(&batch);

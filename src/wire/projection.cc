@@ -78,8 +78,7 @@ Result<ProjectedBatch> BatchProjector::Project(std::string_view front) const {
   ASSIGN_OR_RAISE(const auto header, ParseLogBatchHeader(front));
   if (header.record_count == 0) return ProjectEmpty(front);
   ProjectedBatch out;
-  out.head = front.substr(0, header.header_bytes());
-  if (header.magic == 1) internal::ClearStatisticsLength(out.head.data());
+  out.head = internal::HeaderOfMagic0(front);
   ARROW_RETURN_NOT_OK(ProjectBody(header, front.substr(0, front_bytes), &out));
   out.size_bytes += out.head.size();
   internal::SetLogBatchLength(out.head.data(), out.size_bytes);
@@ -90,8 +89,7 @@ Result<ProjectedBatch> BatchProjector::ProjectEmpty(std::string_view front) {
   ASSIGN_OR_RAISE(const auto header, ParseLogBatchHeader(front));
   CHECK(header.record_count == 0);
   ProjectedBatch out;
-  out.head = front.substr(0, header.header_bytes());
-  if (header.magic == 1) internal::ClearStatisticsLength(out.head.data());
+  out.head = internal::HeaderOfMagic0(front);
   out.size_bytes = out.head.size();
   internal::SetLogBatchLength(out.head.data(), out.size_bytes);
   return out;

@@ -30,8 +30,8 @@ struct ProjectedBatch {
 ///
 /// Only the front of a batch (header, change types, Arrow metadata) is read; the column bytes stay
 /// where they are, so the caller can send them from the file. The CRC is kept although it no longer
-/// fits; statistics drop out. Immutable, so any thread may use it. Source: FileLogProjection of the
-/// Java server.
+/// fits; statistics drop out, so that the result has magic 0. Immutable, so any thread may use it.
+/// Source: FileLogProjection of the Java server.
 class BatchProjector {
  public:
   /// `schema` is that of the batches' schema id. `positions` are strictly ascending.
