@@ -126,6 +126,7 @@ io::Task<Result<io::Payload>> LimitScanOn(TabletCorePtr core, BucketShard* shard
       auto convert = [records = std::move(records)] { return InMagic0(records); };
       CO_ASSIGN_OR_RETURN(
           records, co_await core->options().read_pool->Run(shard->loop(), std::move(convert)));
+      CO_RETURN_NOT_OK(memory->Grow(records.size_bytes()));
     }
     co_return wire::BuildLimitScanResponse(/*is_log_table=*/true, std::move(records));
   }
