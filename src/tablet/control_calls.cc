@@ -87,7 +87,10 @@ Reply StopReplica(TabletCorePtr core, io::Loop& loop, io::Call call) {
   const auto parts = co_await gather.Take();
   // Whose bucket goes is dropped, or read again at its next use.
   for (const auto& bucket : buckets) {
-    if (bucket.delete_()) core->tables().Forget(bucket.table_bucket().table_id());
+    if (!bucket.delete_()) continue;
+    const types::BucketId id = BucketIdOf(bucket.table_bucket().table_id(), bucket.table_bucket());
+    core->tables().Forget(id.table_id);
+    core->ForgetRecoveryPoint(id);  // Dropped before its log was opened since the start.
   }
   wire::StopReplicaResponse response;
   for (int i = 0; i < buckets.size(); ++i) {
