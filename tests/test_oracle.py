@@ -16,6 +16,7 @@ PYPAIMON_EACH = 4  # Moments.
 CONDITIONS = 6  # Per table and moment.
 BUCKETS = 3
 WRITER_PAUSE_S = 0.03  # What is written must be read and compared at every moment.
+BATCHES_EACH = 30  # At most, per writer and moment, however long the looks take while they write.
 
 
 def replay_lake(client, table_id, schema, offsets, keyed):
@@ -134,7 +135,7 @@ def test_every_view_equals_a_replay(server, client):
         for moment in range(MOMENTS):
             by_pypaimon = moment % PYPAIMON_EACH == PYPAIMON_EACH - 1
             for writer in writers:
-                writer.resume()
+                writer.resume(BATCHES_EACH)
             ends = time.monotonic() + rng.uniform(0.1, 1.2)
             number = moment % 2
             workload.check_log_while_written(server, f"log{number}", logs[f"fluss.log{number}"][1])

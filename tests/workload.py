@@ -3,6 +3,7 @@
 A writer sends one batch at a time and repeats it, with its writer id and sequence, until it is acknowledged: over kills
 of the server too. So while a writer is paused every row that it made is acknowledged, exactly once.
 """
+import math
 import random
 import threading
 import time
@@ -36,6 +37,7 @@ class Writer(threading.Thread):
         self.last_ack = 0.0
         self.batches = 0
         self.pause_s = 0.0  # Between batches.
+        self.batches_left = math.inf  # Until the next call of resume.
 
     def run(self):
         try:
@@ -44,6 +46,10 @@ class Writer(threading.Thread):
                     self.idle.set()
                     self.go.wait(0.05)
                     continue
+                if self.batches_left <= 0:
+                    time.sleep(0.01)
+                    continue
+                self.batches_left -= 1
                 self.step()
                 self.last_ack = time.monotonic()
                 self.batches += 1
@@ -66,7 +72,9 @@ class Writer(threading.Thread):
                 raise AssertionError("ended while a batch was not acknowledged")
             time.sleep(RETRY_S)
 
-    def resume(self):
+    def resume(self, batches=math.inf):
+        """Write on, so many batches at most."""
+        self.batches_left = batches
         self.idle.clear()
         self.go.set()
 
