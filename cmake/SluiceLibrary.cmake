@@ -67,7 +67,7 @@ function(sluice_test name)
   target_link_libraries(${name} PRIVATE sluice_options GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM sluice_pch)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/src)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${SLUICE_TEST_TIMEOUT})
 endfunction()
 
 # Generate the messages of a module's .proto files; includes read "NAME/proto/x.pb.h".
