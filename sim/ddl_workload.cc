@@ -67,7 +67,7 @@ class DdlWorkload : public Workload {
 
   Status Open(Machine& machine) override;
   void Drop() override;
-  int steps_max() const override { return 30; }
+  int steps_max() const override { return 12; }
   Status Step(Machine& machine) override;
   Status Check(Machine& machine, Stop stop) override;
 

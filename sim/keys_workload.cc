@@ -66,7 +66,8 @@ class SimKeyStores : public kv::KeyStores {
 class OneTable : public tablet::TableSource {
  public:
   OneTable() {
-    types::TableInfo table = kv::TestTable({{"table.log.ttl", "2 s"}});
+    types::TableInfo table =
+        kv::TestTable({{"table.log.ttl", "2 s"}, {"table.log.arrow.compression.type", "none"}});
     schema_ = std::make_shared<const types::Schema>(table.descriptor.schema);
     table_ = std::make_shared<const types::TableInfo>(std::move(table));
   }
@@ -108,6 +109,7 @@ class KeysWorkload : public Workload {
   Status Open(Machine& machine) override;
   Status Step(Machine& machine) override;
   void Drop() override;
+  int steps_max() const override { return 40; }
   Status Check(Machine& machine, Stop stop) override;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "log/log.h"
+#include "log/log_state.h"
 #include "log/log_testing.h"
 
 namespace sluice::sim {
@@ -20,6 +21,7 @@ constexpr size_t kKeptBatches = 5;  // That a log recognises of each writer.
 struct Entry {
   int64_t base_offset = 0;
   TestBatch batch;
+  int32_t epoch = 0;  // Of the leader that appended it.
   int64_t timestamp_ms = 0;
   int64_t next_offset() const { return base_offset + std::max(batch.records, 1); }
 };
@@ -36,9 +38,10 @@ class LogWorkload : public Workload {
     options_.segment_bytes = 300 + machine.random.Below(3000);
     options_.index_interval_bytes = static_cast<uint32_t>(50 + machine.random.Below(500));
     options_.loaded_indexes_max = 1 + machine.random.Below(3);
-    for (const char* name : {"log.duplicate", "log.gap-refused", "log.unanswered-batch-found",
-                             "log.tail-lost", "log.truncated", "log.restarted",
-                             "log.deleted-segments", "log.undone-append", "log.clean-close"}) {
+    for (const char* name :
+         {"log.duplicate", "log.gap-refused", "log.unanswered-batch-found", "log.tail-lost",
+          "log.truncated", "log.restarted", "log.deleted-segments", "log.undone-append",
+          "log.clean-close", "log.followed", "log.fenced", "log.epoch-lost-its-records"}) {
       ExpectProbe(name);
     }
   }
@@ -56,6 +59,9 @@ class LogWorkload : public Workload {
 
  private:
   Status Append(Machine& machine);
+  Status AppendAsLeader(const std::string& bytes, std::vector<Entry>* sent);
+  Status AppendAsFollower(Machine& machine, std::vector<Entry>* sent);
+  Status OldLeader();
   Status Retry(Machine& machine);
   Status Gap(Machine& machine);
   Status Flush(Machine& machine);
@@ -65,6 +71,7 @@ class LogWorkload : public Workload {
   Status Read(Machine& machine);
   Status ReadByTime(Machine& machine);
   Status CheckPrefix(const std::vector<Entry>& found, int64_t must_end) const;
+  Status CheckEpochs();
   Result<std::vector<Entry>> ReadAll();
 
   int64_t end() const { return entries_.empty() ? empty_end_ : entries_.back().next_offset(); }
@@ -84,6 +91,8 @@ class LogWorkload : public Workload {
   int64_t synced_ = 0;        // Below it nothing may be lost.
   int64_t may_end_ = -1;      // An unanswered truncation: the log may end anywhere from here on.
   int64_t may_restart_ = -1;  // An unanswered restart: the log may be empty and stand here.
+  int32_t epoch_ = 0;         // Of the leader now.
+  int32_t known_epoch_ = 0;   // The newest that the log has to know.
   uint64_t bodies_ = 0;
 };
 
@@ -109,6 +118,7 @@ TestBatch LogWorkload::RandomBatch(Machine& machine, int64_t writer_id, int32_t 
 
 Status LogWorkload::Step(Machine& machine) {
   machine.clock.Advance(std::chrono::milliseconds(machine.random.Below(50)));
+  if (machine.OneIn(20)) ++epoch_;
   const uint64_t choice = machine.random.Below(100);
   if (choice < 55) return Append(machine);
   if (choice < 62) return Retry(machine);
@@ -116,7 +126,7 @@ Status LogWorkload::Step(Machine& machine) {
   if (choice < 74) return Flush(machine);
   if (choice < 76) return log_->Roll();
   if (choice < 78) return Truncate(machine);
-  if (choice < 79) return machine.OneIn(3) ? Restart(machine) : Status::OK();
+  if (choice < 79) return machine.OneIn(3) ? Restart(machine) : OldLeader();
   if (choice < 83) return Delete(machine);
   if (choice < 94) return Read(machine);
   return ReadByTime(machine);
@@ -130,39 +140,70 @@ Status LogWorkload::Append(Machine& machine) {
   std::string bytes;
   int64_t next = end();
   for (uint64_t count = machine.OneIn(4) ? 1 + machine.random.Below(3) : 1; count > 0; --count) {
-    sent.push_back({next, RandomBatch(machine, writer_id, sequence), 0});
+    sent.push_back({next, RandomBatch(machine, writer_id, sequence), epoch_, 0});
     next = sent.back().next_offset();
     if (writer_id >= 0) ++sequence;
     bytes += MakeBatch(sent.back().batch);
   }
-  const auto appended = log_->AppendAsLeader(bytes, 0);
+  const Status appended =
+      machine.OneIn(4) ? AppendAsFollower(machine, &sent) : AppendAsLeader(bytes, &sent);
+  if (IsBroken(appended)) return appended;
   if (!appended.ok()) {
-    if (CodeOf(appended.status()) != ErrorCode::kLogStorage) {
-      return Broken("append refused: ", appended.status().ToString());
+    if (CodeOf(appended) != ErrorCode::kLogStorage) {
+      return Broken("append refused: ", appended.ToString());
     }
     unanswered_ = sent;
     // The fault may be over and the append undone: then nothing of it may be there.
-    if (log_->AppendAsLeader(MakeBatch(sent.front().batch), 0).ok()) {
+    if (log_->AppendAsLeader(MakeBatch(sent.front().batch), epoch_).ok()) {
       Probe("log.undone-append");
       unanswered_.clear();
       sent.front().timestamp_ms = log_->largest_timestamp_ms();
       entries_.push_back(sent.front());
+      known_epoch_ = epoch_;
       return log_->end_offset() == end() ? Status::OK()
                                          : Broken("an undone append left records behind");
     }
-    return appended.status();
+    return appended;
   }
-  if (appended->duplicate || appended->base_offset != sent.front().base_offset ||
-      appended->last_offset != sent.back().next_offset() - 1) {
-    return Broken("append got offsets ", appended->base_offset, "..", appended->last_offset,
-                  " expected ", sent.front().base_offset, "..", sent.back().next_offset() - 1);
-  }
-  for (Entry& entry : sent) {
-    entry.timestamp_ms = appended->commit_timestamp_ms;
-    entries_.push_back(entry);
-  }
+  entries_.insert(entries_.end(), sent.begin(), sent.end());
+  known_epoch_ = epoch_;
   return log_->end_offset() == end() ? Status::OK()
                                      : Broken("end is ", log_->end_offset(), " expected ", end());
+}
+
+Status LogWorkload::AppendAsLeader(const std::string& bytes, std::vector<Entry>* sent) {
+  ASSIGN_OR_RAISE(const auto appended, log_->AppendAsLeader(bytes, epoch_));
+  if (appended.duplicate || appended.base_offset != sent->front().base_offset ||
+      appended.last_offset != sent->back().next_offset() - 1) {
+    return Broken("append got offsets ", appended.base_offset, "..", appended.last_offset,
+                  " expected ", sent->front().base_offset, "..", sent->back().next_offset() - 1);
+  }
+  for (Entry& entry : *sent) entry.timestamp_ms = appended.commit_timestamp_ms;
+  return Status::OK();
+}
+
+// What another server, whose clock may be behind, has appended as the leader.
+Status LogWorkload::AppendAsFollower(Machine& machine, std::vector<Entry>* sent) {
+  int64_t timestamp_ms = std::max(log_->largest_timestamp_ms(), machine.clock.NowMs() - 1000);
+  std::string bytes;
+  for (Entry& entry : *sent) {
+    entry.timestamp_ms = timestamp_ms++;
+    std::string batch = MakeBatch(entry.batch);
+    wire::StampBatch(batch.data(), entry.base_offset, entry.timestamp_ms);
+    bytes += batch;
+  }
+  RETURN_NOT_OK(log_->AppendAsFollower(bytes, epoch_));
+  Probe("log.followed");
+  return Status::OK();
+}
+
+Status LogWorkload::OldLeader() {
+  if (known_epoch_ == 0) return Status::OK();
+  Probe("log.fenced");
+  const auto refused = log_->AppendAsLeader(MakeBatch({}), known_epoch_ - 1);
+  return CodeOf(refused.status()) == ErrorCode::kFencedLeaderEpoch
+             ? Status::OK()
+             : Broken("an old leader was not fenced, epoch=", known_epoch_ - 1);
 }
 
 Status LogWorkload::Retry(Machine& machine) {
@@ -171,7 +212,7 @@ Status LogWorkload::Retry(Machine& machine) {
   if (batches.empty()) return Status::OK();
   const Entry& entry =
       *batches[batches.size() - 1 - machine.random.Below(std::min(kKeptBatches, batches.size()))];
-  const auto again = log_->AppendAsLeader(MakeBatch(entry.batch), 0);
+  const auto again = log_->AppendAsLeader(MakeBatch(entry.batch), epoch_);
   if (!again.ok()) {
     return CodeOf(again.status()) == ErrorCode::kLogStorage
                ? again.status()
@@ -191,7 +232,7 @@ Status LogWorkload::Gap(Machine& machine) {
   const int32_t sequence =
       NextSequence(writer_id) + 1 + static_cast<int32_t>(machine.random.Below(3));
   const auto refused =
-      log_->AppendAsLeader(MakeBatch({.writer_id = writer_id, .sequence = sequence}), 0);
+      log_->AppendAsLeader(MakeBatch({.writer_id = writer_id, .sequence = sequence}), epoch_);
   if (CodeOf(refused.status()) == ErrorCode::kLogStorage) return refused.status();
   Probe("log.gap-refused");
   return CodeOf(refused.status()) == ErrorCode::kOutOfOrderSequence
@@ -234,6 +275,7 @@ Status LogWorkload::Truncate(Machine& machine) {
   if (entries_.empty()) empty_end_ = may_end_;
   synced_ = std::min(synced_, may_end_);
   may_end_ = -1;
+  RETURN_NOT_OK(CheckEpochs());
   return log_->end_offset() == end() ? Status::OK()
                                      : Broken("cut at ", cut, " ended at ", log_->end_offset());
 }
@@ -245,7 +287,7 @@ Status LogWorkload::Restart(Machine& machine) {
   entries_.clear();
   start_ = empty_end_ = synced_ = may_restart_;
   may_restart_ = -1;
-  return Status::OK();
+  return CheckEpochs();
 }
 
 Status LogWorkload::Delete(Machine& machine) {
@@ -316,6 +358,7 @@ Result<std::vector<Entry>> LogWorkload::ReadAll() {
                       .sequence = header.batch_sequence,
                       .records = header.record_count,
                       .body = std::string(batch.body())},
+                     /*epoch=*/0,
                      header.commit_timestamp_ms});
   }
   return found;
@@ -339,6 +382,29 @@ Status LogWorkload::CheckPrefix(const std::vector<Entry>& found, int64_t must_en
   if (log_->end_offset() < must_end) {
     return Broken("the log ends at ", log_->end_offset(), " and must reach ", must_end);
   }
+  return Status::OK();
+}
+
+// Every record that is kept has its leader's epoch. After a cut the newest one is that of the
+// records that are left, or of those that were there before.
+Status LogWorkload::CheckEpochs() {
+  const std::vector<log::LeaderEpoch> epochs = log_->leader_epochs();
+  for (size_t i = 1; i < epochs.size(); ++i) {
+    if (epochs[i].epoch <= epochs[i - 1].epoch ||
+        epochs[i].start_offset <= epochs[i - 1].start_offset)
+      return Broken("epochs do not increase, epoch=", epochs[i].epoch);
+  }
+  for (const Entry& entry : entries_) {
+    if (entry.base_offset < log_->start_offset()) continue;
+    const auto above =
+        std::ranges::upper_bound(epochs, entry.base_offset, {}, &log::LeaderEpoch::start_offset);
+    const int32_t found = above == epochs.begin() ? 0 : std::prev(above)->epoch;
+    if (found != entry.epoch)
+      return Broken("epoch of offset ", entry.base_offset, " is ", found, " expected ",
+                    entry.epoch);
+  }
+  if (log_->leader_epoch() > epoch_) return Broken("an epoch of nobody: ", log_->leader_epoch());
+  known_epoch_ = log_->leader_epoch();
   return Status::OK();
 }
 
@@ -371,7 +437,13 @@ Status LogWorkload::Check(Machine& machine, Stop stop) {
     if (entries_.empty()) empty_end_ = log_->end_offset();
     synced_ = std::min(synced_, end());
   }
+  const bool cut = may_end_ >= 0 || restarted;
   may_end_ = may_restart_ = -1;
+  if (log_->leader_epoch() < known_epoch_ && !cut)
+    return Broken("epoch ", known_epoch_, " is forgotten, the log knows ", log_->leader_epoch());
+  if (log_->leader_epoch() > 0 && log_->leader_epochs().back().start_offset == log_->end_offset())
+    Probe("log.epoch-lost-its-records");
+  RETURN_NOT_OK(CheckEpochs());
   if (log_->synced_offset() > log_->end_offset()) return Broken("synced offset lies after the end");
   if (machine.OneIn(4)) {
     const Status closed = log_->Close();

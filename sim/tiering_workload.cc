@@ -105,7 +105,7 @@ class TieringWorkload : public Workload {
     return table->RemoveOrphans({}).status();
   }
   void Drop() override { lake_.reset(); }
-  int steps_max() const override { return 12; }
+  int steps_max() const override { return 7; }
 
   Status Step(Machine& machine) override {
     machine.clock.Advance(std::chrono::seconds(machine.random.Below(1200)));

@@ -75,7 +75,6 @@ class Workload {
 /// A workload by name; add new ones to Workloads() in main.cc.
 struct NamedWorkload {
   std::string name;
-  uint64_t share;  ///< One of so many seeds runs it: those that take long run fewer.
   std::function<std::unique_ptr<Workload>(Machine&)> make;
 };
 

@@ -58,7 +58,7 @@ TEST_F(FlushTest, AnEpochThatWasNotSavedIsSavedByTheNextAppend) {
   Open();
   Append(1);
   files_.FailOperation(1);
-  EXPECT_FALSE(log_->AppendAsLeader(MakeBatch({}), /*leader_epoch=*/3).ok());
+  EXPECT_CODE(ErrorCode::kLogStorage, log_->AppendAsLeader(MakeBatch({}), /*leader_epoch=*/3));
   EXPECT_EQ(log_->leader_epoch(), 0);
   epoch_ = 3;
   Append(1);

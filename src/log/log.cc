@@ -38,6 +38,7 @@ Result<std::unique_ptr<Log>> Log::Open(io::FileSystem& file_system, io::Clock& c
 
 int64_t Log::start_offset() const { return segments_.front()->base_offset(); }
 int32_t Log::leader_epoch() const { return state_->leader_epoch(); }
+const std::vector<LeaderEpoch>& Log::leader_epochs() const { return state_->epochs(); }
 
 uint64_t Log::size_bytes() const {
   uint64_t size = 0;

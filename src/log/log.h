@@ -18,6 +18,7 @@
 namespace sluice::log {
 
 class FileCache;
+struct LeaderEpoch;
 class LogState;
 class Segment;
 class WriterStates;
@@ -131,17 +132,19 @@ class Log {
   /// Append one or several whole batches: all or none. Offsets and commit timestamp are stamped on
   /// the way; the timestamp is the clock's, but never below one already in the log. A batch that
   /// its writer sent before is not appended again. Errors: kCorruptRecord (format, CRC);
-  /// kOutOfOrderSequence; kLogStorage when the disk fails.
+  /// kOutOfOrderSequence; kFencedLeaderEpoch below leader_epoch(); kLogStorage when the disk
+  /// fails.
   Result<Appended> AppendAsLeader(std::string_view batches, int32_t leader_epoch);
 
   /// Remember, durably, that what comes next is appended under `epoch`; else the first append does
   /// it. Threads: any, while nothing is appended or cut.
   Status AddEpoch(int32_t epoch);
 
-  /// Append batches as the leader stamped them.
-  /// Errors: as above; kDuplicateSequence; kLogOffsetOutOfRange when they do not start at
+  /// Append batches as the leader stamped them; `leader_epoch` is that of the leader they were
+  /// fetched from, since batches of magic 0 and 1 do not carry their own. Errors: as above;
+  /// kFencedLeaderEpoch; kDuplicateSequence; kLogOffsetOutOfRange when they do not start at
   /// end_offset().
-  Status AppendAsFollower(std::string_view batches);
+  Status AppendAsFollower(std::string_view batches, int32_t leader_epoch);
 
   /// Find whole batches, from the one that contains `offset` up to `max_bytes` and below
   /// `upper_offset` (exclusive). With `at_least_one` the first batch may be larger than
@@ -206,6 +209,8 @@ class Log {
   /// -1 while the log is empty.
   int64_t largest_timestamp_ms() const { return largest_timestamp_ms_; }
   int32_t leader_epoch() const;
+  /// Which records are which leader's, as in log_state.h; those before the first are of epoch 0.
+  const std::vector<LeaderEpoch>& leader_epochs() const;
   uint64_t size_bytes() const;
   std::vector<SegmentInfo> Segments() const;
   const std::string& folder() const { return folder_; }
@@ -222,7 +227,9 @@ class Log {
   bool NeverUsed() const;
   /// Decide, without changing anything, what each batch becomes.
   Result<Plan> PlanAppend(std::string_view batches, bool leader) const;
-  Status Append(const Plan& plan);
+  Status CheckEpoch(int32_t leader_epoch) const;
+  Status Append(const Plan& plan, int32_t leader_epoch);
+  Status AppendFailed(const Status& reason) const;
   Status Write(const Plan& plan);
   Status WriteRun(std::span<const Planned> run);
   /// Drop what stands at and after the batch boundary `offset`.

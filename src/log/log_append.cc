@@ -110,17 +110,18 @@ Result<Log::Plan> Log::PlanAppend(std::string_view batches, bool leader) const {
   return plan;
 }
 
+Status Log::CheckEpoch(int32_t leader_epoch) const {
+  if (leader_epoch >= state_->leader_epoch()) return Status::OK();
+  return Error(ErrorCode::kFencedLeaderEpoch,
+               "append under an old leader epoch epoch=", leader_epoch,
+               " current=", state_->leader_epoch());
+}
+
 Result<Log::Appended> Log::AppendAsLeader(std::string_view batches, int32_t leader_epoch) {
   RETURN_NOT_OK(Usable());
-  if (leader_epoch < state_->leader_epoch()) {
-    return Error(ErrorCode::kFencedLeaderEpoch,
-                 "append under an old leader epoch epoch=", leader_epoch,
-                 " current=", state_->leader_epoch());
-  }
+  RETURN_NOT_OK(CheckEpoch(leader_epoch));
   ASSIGN_OR_RAISE(const Plan plan, PlanAppend(batches, /*leader=*/true));
-  if (leader_epoch > state_->leader_epoch())
-    RETURN_NOT_OK(state_->AddEpoch(leader_epoch, end_offset_));
-  RETURN_NOT_OK(Append(plan));
+  RETURN_NOT_OK(Append(plan, leader_epoch));
   const wire::LogBatchHeader& last = plan.back().header;
   return Appended{plan.front().header.base_offset, last.last_offset(), last.commit_timestamp_ms,
                   std::ranges::all_of(plan, &Planned::duplicate)};
@@ -128,13 +129,23 @@ Result<Log::Appended> Log::AppendAsLeader(std::string_view batches, int32_t lead
 
 Status Log::AddEpoch(int32_t epoch) { return state_->AddEpoch(epoch, end_offset_); }
 
-Status Log::AppendAsFollower(std::string_view batches) {
+Status Log::AppendAsFollower(std::string_view batches, int32_t leader_epoch) {
   RETURN_NOT_OK(Usable());
+  RETURN_NOT_OK(CheckEpoch(leader_epoch));
   ASSIGN_OR_RAISE(const Plan plan, PlanAppend(batches, /*leader=*/false));
-  return Append(plan);
+  return Append(plan, leader_epoch);
 }
 
-Status Log::Append(const Plan& plan) {
+Status Log::AppendFailed(const Status& reason) const {
+  return Error(ErrorCode::kLogStorage, "append failed folder=", folder_,
+               " reason=", reason.message());
+}
+
+Status Log::Append(const Plan& plan, int32_t leader_epoch) {
+  if (leader_epoch > state_->leader_epoch()) {
+    const Status noted = AddEpoch(leader_epoch);
+    if (!noted.ok()) return AppendFailed(noted);
+  }
   const int64_t end_before = end_offset_;
   const int64_t largest_before_ms = largest_timestamp_ms_;
   const uint64_t bytes_before = written_bytes_;
@@ -145,8 +156,7 @@ Status Log::Append(const Plan& plan) {
     largest_timestamp_ms_ = largest_before_ms;
     written_bytes_ = bytes_before;  // No flush began meanwhile.
     broken_ = !undone.ok();
-    return Error(ErrorCode::kLogStorage, "append failed folder=", folder_,
-                 " reason=", written.message());
+    return AppendFailed(written);
   }
   for (const Planned& batch : plan) {
     if (!batch.duplicate) writers_->Add(batch.header);

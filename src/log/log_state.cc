@@ -37,7 +37,7 @@ Result<LogState> LogState::Load(io::FileSystem& files, const std::string& folder
 
 Status LogState::Save() const {
   Json epochs = Json::array();
-  for (const Epoch& epoch : epochs_)
+  for (const LeaderEpoch& epoch : epochs_)
     epochs.push_back(Json::array({epoch.epoch, epoch.start_offset}));
   Json document = {{"version", 1},
                    {"start_offset", start_offset_},
@@ -63,9 +63,11 @@ Status LogState::EndCut() {
 
 Status LogState::AddEpoch(int32_t epoch, int64_t start_offset) {
   const std::lock_guard lock(*mutex_);
+  std::vector<LeaderEpoch> before = epochs_;
+  if (!epochs_.empty() && epochs_.back().start_offset == start_offset) epochs_.pop_back();
   epochs_.push_back({epoch, start_offset});
   const Status saved = Save();
-  if (!saved.ok()) epochs_.pop_back();
+  if (!saved.ok()) epochs_ = std::move(before);
   return saved;
 }
 
@@ -78,6 +80,14 @@ Status LogState::TruncateEpochs(int64_t offset) {
   const size_t before = epochs_.size();
   while (!epochs_.empty() && epochs_.back().start_offset >= offset) epochs_.pop_back();
   return epochs_.size() == before ? Status::OK() : Save();
+}
+
+Status LogState::BoundEpochs(int64_t end_offset) {
+  if (epochs_.empty() || epochs_.back().start_offset <= end_offset) return Status::OK();
+  const int32_t newest = epochs_.back().epoch;
+  while (!epochs_.empty() && epochs_.back().start_offset >= end_offset) epochs_.pop_back();
+  epochs_.push_back({newest, end_offset});
+  return Save();
 }
 
 Status LogState::SetStart(int64_t start_offset) {

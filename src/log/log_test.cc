@@ -185,13 +185,13 @@ TEST_F(LogTest, FollowersKeepTheLeadersBytes) {
   const std::string folder = io::JoinPath(dir_.path(), "follower");
   ASSERT_OK_AND_ASSIGN(const auto follower,
                        Log::Open(io::LocalFileSystem(), clock_, folder, options_, Log::kScanAll));
-  EXPECT_CODE(ErrorCode::kLogOffsetOutOfRange, follower->AppendAsFollower(batches[1]));
-  for (const std::string& batch : batches) ASSERT_OK(follower->AppendAsFollower(batch));
+  EXPECT_CODE(ErrorCode::kLogOffsetOutOfRange, follower->AppendAsFollower(batches[1], 0));
+  for (const std::string& batch : batches) ASSERT_OK(follower->AppendAsFollower(batch, 0));
   EXPECT_EQ(AllBatches(*follower), batches);
   EXPECT_EQ(follower->largest_timestamp_ms(), log_->largest_timestamp_ms());
   std::string again = batches[9];
   wire::StampBatch(again.data(), 20, clock_.NowMs());
-  EXPECT_CODE(ErrorCode::kDuplicateSequence, follower->AppendAsFollower(again));
+  EXPECT_CODE(ErrorCode::kDuplicateSequence, follower->AppendAsFollower(again, 0));
 }
 
 TEST_F(LogTest, TruncatesAndGoesOn) {

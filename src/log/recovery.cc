@@ -33,7 +33,8 @@ Status Recovery::Run() {
     // The newest segment is empty, and nothing before it had to be looked at.
     ASSIGN_OR_RAISE(log_.largest_timestamp_ms_, log_.LargestTimestampOf(log_.segments_.size() - 2));
   }
-  return cutting_at.has_value() ? log_.FinishCut(*cutting_at) : Status::OK();
+  if (cutting_at.has_value()) RETURN_NOT_OK(log_.FinishCut(*cutting_at));
+  return log_.state_->BoundEpochs(log_.end_offset_);
 }
 
 // A folder that is there may be one whose names a process that was killed did not sync: the first

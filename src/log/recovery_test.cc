@@ -91,7 +91,7 @@ TEST(LogFolderTest, AFlushedLogKeepsItsFolderThoughAKilledProcessMadeIt) {
     files.SetHook(nullptr);
     files.Restart();
     ASSERT_OK_AND_ASSIGN(auto log, Log::Open(files, clock, kFolder, {}, Log::kScanAll));
-    ASSERT_OK(log->AppendAsFollower(MakeBatch({})));
+    ASSERT_OK(log->AppendAsFollower(MakeBatch({}), 0));
     ASSERT_OK(log->Flush(Log::FlushKind::kData));
     io::SeededRandom random(seed);
     files.Crash(random);
