@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 
 #include "base/check.h"
 #include "io/file.h"
@@ -196,9 +195,10 @@ const ConfigKey* FindConfigKey(std::string_view name) {
   return nullptr;
 }
 
-std::string NearestConfigKey(std::string_view name) {
+// A key that `name` may be a slip of; empty when none is that near.
+std::string NearConfigKey(std::string_view name) {
   std::string_view nearest;
-  size_t least = std::numeric_limits<size_t>::max();
+  size_t least = name.size() / 3 + 1;
   for (const ConfigKey& key : ConfigKeys()) {
     const size_t distance = EditDistance(name, key.name);
     if (distance >= least) continue;
@@ -258,8 +258,9 @@ Status Config::Set(std::string_view assignment) {
 Status Config::SetValue(const std::string& key, const std::string& value) {
   const ConfigKey* known = FindConfigKey(key);
   if (known == nullptr && FindConfigPrefix(key) == nullptr) {
+    const std::string near = NearConfigKey(key);
     return Error(ErrorCode::kInvalidConfig, "unknown configuration key=", key,
-                 " nearest=", NearestConfigKey(key));
+                 near.empty() ? "" : " nearest=", near);
   }
   if (known != nullptr && known->type != ConfigKey::Type::kString && value.empty()) {
     values_.erase(key);  // As if it was not set: there is no empty number.

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -130,8 +131,7 @@ bool IsUserName(std::string_view name) {
 
 // As Fluss has it: nothing that would break the list, or a JAAS text made of it.
 bool IsListPassword(std::string_view password) {
-  if (password.empty() || password.size() > server::PlainUsers::kPasswordBytesMax) return false;
-  return std::ranges::none_of(password, [](char c) {
+  return !password.empty() && std::ranges::none_of(password, [](char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == ':' || c == '"' || c == '\\' ||
            c == ';';
   });
@@ -140,7 +140,7 @@ bool IsListPassword(std::string_view password) {
 }  // namespace
 
 bool SameWord(const std::string& one, const char* other) {
-  return strcasecmp(one.c_str(), other) == 0;
+  return one.size() == std::strlen(other) && strcasecmp(one.c_str(), other) == 0;
 }
 
 bool HasTls(const std::string& protocol) {
@@ -167,6 +167,11 @@ Result<Passwords> ParseCredentials(std::string_view text) {
       return Error(ErrorCode::kInvalidConfig,
                    "not name:password with a name of letters, digits and _ place=", place,
                    " key=", kCredentialsKey);
+    }
+    if (entry.size() - colon - 1 > server::PlainUsers::kPasswordBytesMax) {
+      return Error(ErrorCode::kInvalidConfig, "password is too long place=", place,
+                   " size_bytes=", entry.size() - colon - 1,
+                   " most=", server::PlainUsers::kPasswordBytesMax, " key=", kCredentialsKey);
     }
     if (!users.emplace(entry.substr(0, colon), entry.substr(colon + 1)).second) {
       return Error(ErrorCode::kInvalidConfig, "user stands there twice place=", place,

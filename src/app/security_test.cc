@@ -98,6 +98,10 @@ TEST(SecurityTest, WrongSettingsNameTheirKeyAndNoSecret) {
     EXPECT_THAT(refused.message(), testing::HasSubstr("key=" + key));
     EXPECT_THAT(refused.message(), testing::Not(testing::HasSubstr("hush")));
   }
+  const auto too_long = ParseCredentials("a:b,c:" + std::string(1025, 'x'));
+  EXPECT_THAT(too_long.status().message(),
+              testing::HasSubstr("password is too long place=2 size_bytes=1025 most=1024"));
+  EXPECT_FALSE(IsProtocol(std::string("SASL\0x", 6)));
 }
 
 TEST(SecurityTest, MisspeltKeysAreRefused) {

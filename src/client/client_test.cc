@@ -242,6 +242,22 @@ TEST_F(ClientTest, UpsertsAndDeletesShowInLookupsAndScans) {
   EXPECT_EQ(scanned, 48);
 }
 
+TEST_F(ClientTest, AScanOfATableThatWasMadeAnewSaysSo) {
+  const auto table = fake_->Add(kPath, Descriptor({"id"}, {"id"}, 1));
+  const types::BucketId before{table.info.table_id + 7, std::nullopt, 0};
+  LogScannerOptions options;
+  options.table_id = before.table_id;
+  const auto of_log = Wait(LogScanner::Open(loop_, cluster_, kPath, options)).status();
+  const auto of_keys = Wait(KvScanner::Open(loop_, cluster_, kPath, before)).status();
+  const auto limited = Wait(LimitScan(loop_, cluster_, kPath, before, 2)).status();
+  for (const Status& refused : {of_log, of_keys, limited}) {
+    EXPECT_CODE(ErrorCode::kTableNotExist, refused);
+    EXPECT_THAT(refused.message(), testing::HasSubstr("made anew"));
+  }
+  options.table_id = table.info.table_id;
+  ASSERT_OK(Wait(LogScanner::Open(loop_, cluster_, kPath, options)));
+}
+
 TEST_F(ClientTest, AScanWaitsForRoomButNotForEver) {
   const auto table = fake_->Add(kPath, Descriptor({"id"}, {"id"}, 1));
   const types::BucketId id{table.info.table_id, std::nullopt, 0};

@@ -93,11 +93,27 @@ struct KvScanner::State {
 KvScanner::KvScanner(std::shared_ptr<State> state) : state_(std::move(state)) {}
 KvScanner::~KvScanner() = default;
 
+namespace {
+
+// The table that the bucket is of: its rows mean nothing by the schema of another one.
+io::Task<Result<TableMetaPtr>> TableOfBucket(io::Loop& loop, ClusterPtr cluster,
+                                             types::TablePath path, types::BucketId bucket) {
+  CO_ASSIGN_OR_RETURN(TableMetaPtr table, co_await cluster->Table(loop, path));
+  if (table->info.table_id == bucket.table_id) co_return table;
+  CO_ASSIGN_OR_RETURN(table, co_await cluster->Table(loop, path, /*refresh=*/true));
+  if (table->info.table_id == bucket.table_id) co_return table;
+  co_return Error(ErrorCode::kTableNotExist, "table was made anew table=", path,
+                  " table_id=", bucket.table_id, " now=", table->info.table_id);
+}
+
+}  // namespace
+
 io::Task<Result<std::unique_ptr<KvScanner>>> KvScanner::Open(io::Loop& loop, ClusterPtr cluster,
                                                              types::TablePath path,
                                                              types::BucketId bucket,
                                                              int32_t batch_bytes) {
-  CO_ASSIGN_OR_RETURN(const TableMetaPtr table, co_await cluster->Table(loop, path));
+  CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
+                      co_await TableOfBucket(loop, cluster, path, bucket));
   if (!table->info.descriptor.has_primary_key())
     co_return Error(ErrorCode::kNonPrimaryKeyTable, "table has no primary key table=", path);
   auto state = std::make_shared<State>(State{loop, cluster, table, bucket, batch_bytes});
@@ -148,7 +164,8 @@ io::Task<Result<std::shared_ptr<arrow::RecordBatch>>> LimitScan(io::Loop& loop, 
                                                                 types::TablePath path,
                                                                 types::BucketId bucket,
                                                                 int32_t limit) {
-  CO_ASSIGN_OR_RETURN(const TableMetaPtr table, co_await cluster->Table(loop, path));
+  CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
+                      co_await TableOfBucket(loop, cluster, path, bucket));
   wire::LimitScanRequest request;
   request.set_table_id(bucket.table_id);
   if (bucket.partition_id) request.set_partition_id(*bucket.partition_id);

@@ -410,6 +410,10 @@ io::Task<Result<std::unique_ptr<LogScanner>>> LogScanner::Open(io::Loop& loop, C
                                                                LogScannerOptions options) {
   CO_ASSIGN_OR_RETURN(const TableMetaPtr table,
                       co_await cluster->Table(loop, path, /*refresh=*/true));
+  if (options.table_id && *options.table_id != table->info.table_id) {
+    co_return Error(ErrorCode::kTableNotExist, "table was made anew table=", path,
+                    " table_id=", *options.table_id, " now=", table->info.table_id);
+  }
   auto state = std::make_shared<State>(loop, cluster, table, std::move(options));
   CO_RETURN_NOT_OK(state->SetProjection());
   CO_RETURN_NOT_OK(state->SetFilter());

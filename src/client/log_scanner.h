@@ -28,6 +28,7 @@ struct LogScannerOptions {
   std::vector<std::string> projection;  ///< Columns in the order wanted, empty = all.
   /// Rows that do not meet it may be left out, batch by batch.
   std::optional<wire::RowFilter> filter;
+  std::optional<int64_t> table_id;     ///< Open fails when the path has another table by now.
   int32_t max_bytes = 16 << 20;        ///< Of one fetch from one server,
   int32_t max_bucket_bytes = 1 << 20;  ///< and of one bucket in it.
   int32_t min_bytes = 1;
@@ -45,6 +46,7 @@ class LogScanner {
  public:
   static constexpr int64_t kEarliest = -2;  ///< As an offset: whatever is there first.
 
+  /// Errors: those of the table; kTableNotExist when it was made anew.
   static io::Task<Result<std::unique_ptr<LogScanner>>> Open(io::Loop& loop, ClusterPtr cluster,
                                                             types::TablePath path,
                                                             LogScannerOptions options);

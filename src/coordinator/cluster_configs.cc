@@ -3,7 +3,9 @@
 #include <arrow/util/utf8.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -43,44 +45,93 @@ std::string FormatStored(const Configs& configs) {
 
 std::string_view NameOf(std::string_view entry) { return entry.substr(0, entry.find(':')); }
 
-// The entries of a map that have another name than `without`; an empty name leaves all of them.
-std::string EntriesOf(std::string_view map, std::string_view without) {
-  std::string kept;
-  while (!map.empty()) {
-    const size_t comma = std::min(map.find(','), map.size());
-    const std::string_view entry = TrimSpaces(map.substr(0, comma));
-    map.remove_prefix(std::min(comma + 1, map.size()));
-    if (entry.empty() || NameOf(entry) == without) continue;
-    if (!kept.empty()) kept += ',';
-    kept += entry;
+// The text of a map (`name:value,name:value`), open for many changes.
+class OpenMap {
+ public:
+  explicit OpenMap(std::string_view text) {
+    while (!text.empty()) {
+      const size_t comma = std::min(text.find(','), text.size());
+      const std::string_view entry = TrimSpaces(text.substr(0, comma));
+      text.remove_prefix(std::min(comma + 1, text.size()));
+      if (!entry.empty()) Append(entry);
+    }
   }
-  return kept;
+
+  bool Has(std::string_view name) const { return places_.contains(name); }
+  void Append(std::string_view entry) {
+    places_.emplace(NameOf(entry), entries_.size());
+    entries_.emplace_back(entry);
+  }
+  void Remove(std::string_view name) {
+    const auto [begin, end] = places_.equal_range(name);
+    for (auto at = begin; at != end; ++at) entries_[at->second].clear();
+    places_.erase(begin, end);
+  }
+  std::string Text() const {
+    std::string text;
+    for (const std::string& entry : entries_) {
+      if (entry.empty()) continue;
+      if (!text.empty()) text += ',';
+      text += entry;
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::string> entries_;  // Empty where one was removed.
+  std::multimap<std::string, size_t, std::less<>> places_;
+};
+
+// The changes of one call, in their order.
+class Alteration {
+ public:
+  Alteration(const ConfigRules* rules, const Configs& initial, Configs* changed)
+      : rules_(rules), initial_(initial), changed_(*changed) {}
+
+  Status Add(const wire::PbAlterConfig& change);
+  /// Behind the last one.
+  void Finish() {
+    for (const auto& [key, map] : maps_) changed_[key] = map.Text();
+  }
+
+ private:
+  Status AlterEntry(const wire::PbAlterConfig& change);
+  OpenMap& MapOf(const std::string& key);
+
+  const ConfigRules* const rules_;
+  const Configs& initial_;
+  Configs& changed_;
+  std::map<std::string, OpenMap> maps_;  // Of keys whose entries were changed.
+};
+
+OpenMap& Alteration::MapOf(const std::string& key) {
+  if (const auto open = maps_.find(key); open != maps_.end()) return open->second;
+  const auto now = changed_.find(key);
+  const auto before = initial_.find(key);
+  const std::string_view text = now != changed_.end()      ? std::string_view(now->second)
+                                : before != initial_.end() ? std::string_view(before->second)
+                                                           : std::string_view();
+  return maps_.emplace(key, OpenMap(text)).first->second;
 }
 
-Status AlterEntries(const Configs& initial, const wire::PbAlterConfig& change, Configs* changed) {
+Status Alteration::AlterEntry(const wire::PbAlterConfig& change) {
   const std::string& key = change.config_key();
   const std::string_view entry = TrimSpaces(change.config_value());
   if (NameOf(entry).empty() || entry.find(',') != std::string_view::npos)
     return Error(ErrorCode::kConfig, "value is not one entry name:value key=", key);
-  const auto now = changed->find(key);
-  const auto before = initial.find(key);
-  const std::string present = now != changed->end()     ? now->second
-                              : before != initial.end() ? before->second
-                                                        : "";
-  std::string kept = EntriesOf(present, NameOf(entry));
-  if (static_cast<AlterOp>(change.op_type()) == AlterOp::kAppend) {
-    if (kept != EntriesOf(present, ""))
-      return Error(ErrorCode::kConfig, "entry is there already key=", key);
-    kept += (kept.empty() ? "" : ",") + std::string(entry);
+  OpenMap& map = MapOf(key);
+  if (static_cast<AlterOp>(change.op_type()) == AlterOp::kSubtract) {
+    map.Remove(NameOf(entry));
+    return Status::OK();
   }
-  (*changed)[key] = kept;
+  if (map.Has(NameOf(entry))) return Error(ErrorCode::kConfig, "entry is there already key=", key);
+  map.Append(entry);
   return Status::OK();
 }
 
-Status AlterOne(const ConfigRules* rules, const Configs& initial, const wire::PbAlterConfig& change,
-                Configs* changed) {
+Status Alteration::Add(const wire::PbAlterConfig& change) {
   const std::string& key = change.config_key();
-  const Shape shape = rules == nullptr ? Shape::kFixed : rules->ShapeOf(key);
+  const Shape shape = rules_ == nullptr ? Shape::kFixed : rules_->ShapeOf(key);
   if (shape == Shape::kFixed) {
     return Error(ErrorCode::kConfig, "setting cannot be changed while the server runs key=", key);
   }
@@ -91,17 +142,32 @@ Status AlterOne(const ConfigRules* rules, const Configs& initial, const wire::Pb
   switch (static_cast<AlterOp>(change.op_type())) {
     case AlterOp::kSet:
       if (!change.has_config_value()) return Error(ErrorCode::kConfig, "no value key=", key);
-      (*changed)[key] = change.config_value();
+      maps_.erase(key);
+      changed_[key] = change.config_value();
       return Status::OK();
     case AlterOp::kDelete:
-      changed->erase(key);
+      maps_.erase(key);
+      changed_.erase(key);
       return Status::OK();
     case AlterOp::kAppend:
     case AlterOp::kSubtract:
-      if (shape == Shape::kMap) return AlterEntries(initial, change, changed);
+      if (shape == Shape::kMap) return AlterEntry(change);
       return Error(ErrorCode::kConfig, "setting is no list, it can only be set key=", key);
   }
   return Error(ErrorCode::kConfig, "unknown operation op_type=", change.op_type(), " key=", key);
+}
+
+// A value that an older version let grow longer may become shorter.
+Status CheckSizes(const Configs& before, const Configs& after) {
+  for (const auto& [key, value] : after) {
+    const auto known = before.find(key);
+    const size_t had = known == before.end() ? 0 : known->second.size();
+    if (value.size() > std::max(ClusterConfigs::kValueBytesMax, had)) {
+      return Error(ErrorCode::kConfig, "value is too long size_bytes=", value.size(),
+                   " most=", ClusterConfigs::kValueBytesMax, " key=", key);
+    }
+  }
+  return Status::OK();
 }
 
 bool MayAll(const ConfigRules* rules, const Configs& configs) {
@@ -139,10 +205,19 @@ Status ClusterConfigs::Load(const meta::Catalog& catalog) {
 
 Status ClusterConfigs::Alter(meta::Catalog& catalog,
                              const wire::AlterClusterConfigsRequest& request) {
-  Configs next = changed();
+  if (static_cast<size_t>(request.alter_configs_size()) > kChangesMax) {
+    return Error(ErrorCode::kConfig,
+                 "too many changes at once changes=", request.alter_configs_size(),
+                 " most=", kChangesMax);
+  }
+  const Configs before = changed();
+  Configs next = before;
+  Alteration alteration(rules_, initial_, &next);
   for (const wire::PbAlterConfig& change : request.alter_configs())
-    RETURN_NOT_OK(AlterOne(rules_, initial_, change, &next));
-  if (next == changed()) return Status::OK();
+    RETURN_NOT_OK(alteration.Add(change));
+  alteration.Finish();
+  if (next == before) return Status::OK();
+  RETURN_NOT_OK(CheckSizes(before, next));
   RETURN_NOT_OK(rules_->Check(next));
   RETURN_NOT_OK(catalog.PutValue(kConfigArea, kConfigName, FormatStored(next)));
   for (const wire::PbAlterConfig& change : request.alter_configs())

@@ -39,6 +39,8 @@ class ConfigRules {
 class ClusterConfigs {
  public:
   using Configs = ConfigRules::Configs;
+  static constexpr size_t kValueBytesMax = 256 << 10;  ///< Of one changed value.
+  static constexpr size_t kChangesMax = 1000;          ///< Of one call.
 
   /// `rules` outlives this; null = nothing may be changed.
   ClusterConfigs(Configs initial, ConfigRules* rules)
@@ -47,7 +49,8 @@ class ClusterConfigs {
   /// Take up what was changed before this start. What may not be changed any more, or has become
   /// wrong, is left out with a WARN line. Errors: those of the catalog.
   Status Load(const meta::Catalog& catalog);
-  /// All changes or none: checked, made durable, then in effect. Errors: kConfig naming the key.
+  /// All changes or none: checked, made durable, then in effect. Errors: kConfig naming the key;
+  /// kConfig beyond bounds.
   Status Alter(meta::Catalog& catalog, const wire::AlterClusterConfigsRequest& request);
   /// Each key once, with where its value is from; values of keys that hold secrets are hidden.
   wire::DescribeClusterConfigsResponse Describe() const;

@@ -80,6 +80,48 @@ TEST_F(ClusterConfigsTest, EntriesOfAMapComeAndGoByName) {
   EXPECT_EQ(rules.applied.at("users"), "");
 }
 
+TEST_F(ClusterConfigsTest, ChangesOfOneCallSeeThoseBeforeThem) {
+  ASSERT_OK(Alter({{"users", "a:1, b:2 ,,c:3", kSet},
+                   {"users", "b:", kSubtract},
+                   {"users", "d:4", kAppend},
+                   {"users", "a", kSubtract},
+                   {"users", "a:5", kAppend}}));
+  EXPECT_EQ(rules.applied.at("users"), "c:3,d:4,a:5");
+  ASSERT_OK(Alter({{"users", "e:1", kAppend}, {"users", "x:1", kSet}, {"users", "e:2", kAppend}}));
+  EXPECT_EQ(rules.applied.at("users"), "x:1,e:2");
+  ASSERT_OK(Alter({{"users", "f:1", kAppend}, {"users", std::nullopt, kDelete}}));
+  EXPECT_TRUE(rules.applied.empty());
+}
+
+TEST_F(ClusterConfigsTest, ValuesAndCallsAreBounded) {
+  const std::string longest = "a:" + std::string(ClusterConfigs::kValueBytesMax - 2, 'x');
+  ASSERT_OK(Alter({{"users", longest, kSet}}));
+  using Change = std::pair<std::string, int>;
+  for (const auto& [value, op] : {Change(longest + "x", kSet), Change("b:1", kAppend)}) {
+    const Status refused = Alter({{"users", value, op}});
+    EXPECT_CODE(ErrorCode::kConfig, refused);
+    EXPECT_THAT(refused.message(), testing::HasSubstr("too long"));
+    EXPECT_THAT(refused.message(), testing::HasSubstr("key=users"));
+  }
+  std::vector<std::tuple<std::string, std::optional<std::string>, int>> many(
+      ClusterConfigs::kChangesMax, {"users", "b:1", kSubtract});
+  ASSERT_OK(Alter(many));
+  many.emplace_back("users", "b:1", kSubtract);
+  EXPECT_CODE(ErrorCode::kConfig, Alter(many));
+  EXPECT_EQ(rules.applied.at("users"), longest);
+}
+
+TEST_F(ClusterConfigsTest, WhatAnOlderVersionLetGrowMayShrink) {
+  std::string users = "a:" + std::string(ClusterConfigs::kValueBytesMax, 'x') + ",b:2,c:3";
+  ASSERT_OK(catalog->PutValue("configs", "global",
+                              R"({"version": 1, "configs": {"users": ")" + users + R"("}})"));
+  ASSERT_OK(configs.Load(*catalog));
+  EXPECT_CODE(ErrorCode::kConfig, Alter({{"users", "d:4", kAppend}}));
+  ASSERT_OK(Alter({{"users", "b:2", kSubtract}}));
+  ASSERT_OK(Alter({{"users", "a", kSubtract}}));
+  EXPECT_EQ(rules.applied.at("users"), "c:3");
+}
+
 TEST_F(ClusterConfigsTest, OneWrongChangeUndoesAllOfThem) {
   for (const auto& [key, value, op] :
        std::vector<std::tuple<std::string, std::optional<std::string>, int>>{

@@ -79,6 +79,7 @@ io::Task<Status> CoordinatorCore::Start() {
   CHECK(!in_office && !calls.closed());
   CO_ASSIGN_OR_RETURN(const int32_t epoch, options.catalog->RaiseCoordinatorEpoch());
   CO_RETURN_NOT_OK(kv_snapshots->Start());
+  CO_RETURN_NOT_OK(producers.Load());
   Status told = co_await ddl.TellEverything();
   in_office = true;
   desk->Start();
@@ -146,6 +147,12 @@ io::Task<Result<io::Payload>> CoordinatorCore::Serve(io::Call call) {
                     "the coordinator has no such call api_key=", call.api_key);
   }
   if (AddsMetadata(call.api_key)) CO_RETURN_NOT_OK(CheckWrite());
+  const size_t most = BodyBytesMax(call.api_key);
+  if (call.body.size() > most) {
+    co_return Error(ErrorCode::kRecordTooLarge,
+                    "a call that changes metadata is too large size_bytes=", call.body.size(),
+                    " most=", most);
+  }
   const auto pass = calls.Enter();
   co_return co_await handler(*this, std::move(call.body));
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "coordinator/catalog_reads.h"
@@ -311,6 +312,35 @@ const std::map<ApiKey, CallHandler>& Handlers() {
 CallHandler FindHandler(int16_t api_key) {
   const auto found = Handlers().find(static_cast<ApiKey>(api_key));
   return found == Handlers().end() ? nullptr : found->second;
+}
+
+size_t BodyBytesMax(int16_t api_key) {
+  constexpr size_t kDefinitionBytesMax = 8 << 20;  // A table of tens of thousands of columns.
+  constexpr size_t kConfigsBytesMax = 1 << 20;
+  constexpr size_t kLeaseBytesMax = 8 << 20;
+  switch (static_cast<ApiKey>(api_key)) {
+    case ApiKey::kCreateDatabase:
+    case ApiKey::kAlterDatabase:
+    case ApiKey::kDropDatabase:
+    case ApiKey::kCreateTable:
+    case ApiKey::kDropTable:
+    case ApiKey::kAlterTable:
+    case ApiKey::kCreatePartition:
+    case ApiKey::kDropPartition:
+      return kDefinitionBytesMax;
+    case ApiKey::kAlterClusterConfigs:
+      return kConfigsBytesMax;
+    case ApiKey::kRegisterProducerOffsets:
+    case ApiKey::kGetProducerOffsets:
+    case ApiKey::kDeleteProducerOffsets:
+      return ProducerOffsets::kBytesMax;
+    case ApiKey::kAcquireKvSnapshotLease:
+    case ApiKey::kReleaseKvSnapshotLease:
+    case ApiKey::kDropKvSnapshotLease:
+      return kLeaseBytesMax;
+    default:
+      return std::numeric_limits<size_t>::max();
+  }
 }
 
 bool AddsMetadata(int16_t api_key) {

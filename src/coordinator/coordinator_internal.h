@@ -58,5 +58,9 @@ CallHandler FindHandler(int16_t api_key);
 /// True for a call that makes the metadata grow, so that a nearly full disk refuses it. Drops are
 /// not among them: they make room.
 bool AddsMetadata(int16_t api_key);
+/// What a request of this call may hold: its work is done on the coordinator's loop, and what it
+/// adds stays in memory. No bound of its own for calls of servers and of tiering, which are bounded
+/// by the buckets that there are.
+size_t BodyBytesMax(int16_t api_key);
 
 }  // namespace sluice::coordinator

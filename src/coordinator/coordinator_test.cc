@@ -94,6 +94,14 @@ TEST_F(CoordinatorTest, ProducerOffsetsHaveABoundedLifeAndGoByThemselves) {
   EXPECT_EQ(h_.catalog->ListValues("producers")->size(), 1u);
 }
 
+TEST_F(CoordinatorTest, ADefinitionThatIsTooLargeIsRefused) {
+  auto descriptor = LogTable();
+  descriptor.comment = std::string(9 << 20, 'x');
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, h_.CreateTable({"fluss", "large"}, descriptor));
+  EXPECT_CODE(ErrorCode::kRecordTooLarge, h_.CreateDatabase(std::string(9 << 20, 'x')));
+  EXPECT_EQ(h_.state()->FindTable({"fluss", "large"}), nullptr);
+}
+
 TEST_F(CoordinatorTest, SettingsChangeWhereTheApplicationAllowsIt) {
   wire::AlterClusterConfigsRequest alter;
   EXPECT_OK(h_.Call(ApiKey::kAlterClusterConfigs, alter));

@@ -34,8 +34,11 @@ class PoweredStore : public meta::MetaStore {
   }
   Status Apply(std::vector<Op> ops) override {
     RETURN_NOT_OK(power_.Check());
+    ++writes;
     return inner_->Apply(std::move(ops));
   }
+
+  int writes = 0;  ///< Each waits for the disk.
 
  private:
   const Power& power_;

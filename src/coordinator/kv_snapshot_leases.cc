@@ -14,9 +14,7 @@ using Json = nlohmann::json;
 
 constexpr char kLeasesArea[] = "kv_snapshot_leases";
 constexpr size_t kLeaseIdBytesMax = 1000;
-constexpr size_t kLeasesMax = 10'000;
 constexpr int64_t kLeaseMsMax = int64_t{3650} * 24 * 3600 * 1000;
-constexpr size_t kLeasedMax = 1'000'000;  // Snapshots of one lease.
 
 struct StoredLease {
   int64_t expires_ms = 0;
@@ -73,22 +71,23 @@ KvSnapshotLeases::Buckets BucketsOfLease(const KvSnapshotLeases::Snapshots& snap
 Status KvSnapshotLeases::Load() {
   leases_.clear();
   held_.clear();
+  snapshots_ = 0;
   ASSIGN_OR_RAISE(const auto keys, catalog_.ListValues(kLeasesArea));
+  meta::Catalog::ValueChanges broken;
   for (const std::string& key : keys) {
     ASSIGN_OR_RAISE(const auto text, catalog_.GetValue(kLeasesArea, key));
     const auto id = LeaseIdOf(key);
     auto stored = LeaseFromJson(text.value_or(""));
     if (!id.has_value() || !stored.ok()) {
       LogWarn("a lease of kv snapshots cannot be read and ends id={}", key);
-      RETURN_NOT_OK(catalog_.DeleteValue(kLeasesArea, key));
+      broken[key] = std::nullopt;
       continue;
     }
-    Count(stored->snapshots, 1);
     // Older versions took leases of any length.
     const int64_t expires_ms = std::min(stored->expires_ms, clock_.NowMs() + kLeaseMsMax);
-    leases_[*id] = {expires_ms, std::move(stored->snapshots)};
+    Put(*id, {expires_ms, std::move(stored->snapshots)});
   }
-  return Status::OK();
+  return catalog_.ChangeValues(kLeasesArea, std::move(broken));
 }
 
 Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Acquire(const std::string& lease_id,
@@ -106,9 +105,9 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Acquire(const std::string& l
     const auto [at, is_new] = lease.snapshots.insert_or_assign(bucket, snapshot_id);
     if (!is_new) before.insert(bucket);
   }
-  if (lease.snapshots.size() > kLeasedMax) {
+  if (lease.snapshots.size() > kSnapshotsMax) {
     return Error(ErrorCode::kUnknownServer, "lease holds too many snapshots lease_id=", lease_id,
-                 " most=", kLeasedMax);
+                 " most=", kSnapshotsMax);
   }
   // One that holds nothing has nothing to keep: renewing it is fine, and leaves nothing behind.
   if (lease.snapshots.empty()) return before;
@@ -116,10 +115,15 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Acquire(const std::string& l
     return Error(ErrorCode::kUnknownServer, "too many leases of kv snapshots lease_id=", lease_id,
                  " most=", kLeasesMax);
   }
+  const size_t held = known == leases_.end() ? 0 : known->second.snapshots.size();
+  if (lease.snapshots.size() > held &&
+      snapshots_ - held + lease.snapshots.size() > kSnapshotsInAllMax) {
+    return Error(ErrorCode::kUnknownServer,
+                 "all leases hold too many snapshots lease_id=", lease_id,
+                 " most=", kSnapshotsInAllMax);
+  }
   RETURN_NOT_OK(Store(lease_id, lease));
-  if (known != leases_.end()) Count(known->second.snapshots, -1);
-  Count(lease.snapshots, 1);
-  leases_[lease_id] = std::move(lease);
+  Put(lease_id, std::move(lease));
   return before;
 }
 
@@ -134,9 +138,7 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Release(const std::string& l
   });
   if (lease.snapshots.empty()) return End(lease_id);
   RETURN_NOT_OK(Store(lease_id, lease));
-  Count(known->second.snapshots, -1);
-  Count(lease.snapshots, 1);
-  known->second = std::move(lease);
+  Put(lease_id, std::move(lease));
   return released;
 }
 
@@ -144,31 +146,55 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Drop(const std::string& leas
   return leases_.contains(lease_id) ? End(lease_id) : Buckets();
 }
 
-Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Expire(const meta::CatalogState& now) {
-  RETURN_NOT_OK(ReleaseGone(now));
-  std::vector<std::string> over;
+namespace {
+
+bool HoldsAnyOf(const KvSnapshotLeases::Snapshots& snapshots,
+                const KvSnapshotLeases::Buckets& buckets) {
+  if (buckets.size() < snapshots.size()) {
+    return std::ranges::any_of(buckets,
+                               [&](const auto& bucket) { return snapshots.contains(bucket); });
+  }
+  return std::ranges::any_of(snapshots,
+                             [&](const auto& held) { return buckets.contains(held.first); });
+}
+
+}  // namespace
+
+Result<KvSnapshotLeases::Ended> KvSnapshotLeases::EndSome(const meta::CatalogState& now) {
+  const Buckets dropped = HeldOfDropped(now);
+  const int64_t now_ms = clock_.NowMs();
+  std::map<std::string, Lease> changed;
+  Ended ended;
+  size_t snapshots = 0;
   for (const auto& [lease_id, lease] : leases_) {
-    if (lease.expires_ms <= clock_.NowMs()) over.push_back(lease_id);
+    const bool over = lease.expires_ms <= now_ms;
+    if (!over && !HoldsAnyOf(lease.snapshots, dropped)) continue;
+    if (changed.size() == kLeasesAtOnce || snapshots >= kSnapshotsAtOnce) {
+      ended.more = true;
+      break;
+    }
+    snapshots += lease.snapshots.size();
+    Lease& left = changed[lease_id] = {lease.expires_ms, {}};
+    if (over) {
+      LogInfo("lease of kv snapshots is over lease_id={} snapshots={}", lease_id,
+              lease.snapshots.size());
+      ended.released.merge(BucketsOfLease(lease.snapshots));
+      continue;
+    }
+    left.snapshots = lease.snapshots;
+    std::erase_if(left.snapshots, [&](const auto& held) { return dropped.contains(held.first); });
   }
-  Buckets released;
-  for (const std::string& lease_id : over) {
-    ASSIGN_OR_RAISE(Buckets buckets, End(lease_id));
-    LogInfo("lease of kv snapshots is over lease_id={} buckets={}", lease_id, buckets.size());
-    released.merge(buckets);
-  }
-  return released;
+  RETURN_NOT_OK(StoreAll(std::move(changed)));
+  return ended;
 }
 
 // Of tables and partitions that were dropped nobody can read a snapshot.
-Status KvSnapshotLeases::ReleaseGone(const meta::CatalogState& now) {
-  std::map<std::string, Buckets> gone;
-  for (const auto& [lease_id, lease] : leases_) {
-    for (const auto& [bucket, snapshot_id] : lease.snapshots) {
-      if (!now.Bucket(bucket).ok()) gone[lease_id].insert(bucket);
-    }
+KvSnapshotLeases::Buckets KvSnapshotLeases::HeldOfDropped(const meta::CatalogState& now) const {
+  Buckets dropped;
+  for (const auto& [snapshot, leases] : held_) {
+    if (!now.Bucket(snapshot.first).ok()) dropped.insert(snapshot.first);
   }
-  for (const auto& [lease_id, buckets] : gone) RETURN_NOT_OK(Release(lease_id, buckets));
-  return Status::OK();
+  return dropped;
 }
 
 bool KvSnapshotLeases::Holds(const types::BucketId& bucket, int64_t snapshot_id) const {
@@ -180,12 +206,33 @@ Status KvSnapshotLeases::Store(const std::string& lease_id, const Lease& lease) 
                            LeaseToJson(lease.expires_ms, lease.snapshots));
 }
 
+// Leases as they are from now on; one that holds nothing ends.
+Status KvSnapshotLeases::StoreAll(std::map<std::string, Lease> changed) {
+  meta::Catalog::ValueChanges values;
+  for (const auto& [lease_id, lease] : changed) {
+    std::optional<std::string>& value = values[ToHex(lease_id)];
+    if (!lease.snapshots.empty()) value = LeaseToJson(lease.expires_ms, lease.snapshots);
+  }
+  RETURN_NOT_OK(catalog_.ChangeValues(kLeasesArea, std::move(values)));
+  for (auto& [lease_id, lease] : changed) Put(lease_id, std::move(lease));
+  return Status::OK();
+}
+
+void KvSnapshotLeases::Put(const std::string& lease_id, Lease lease) {
+  const auto known = leases_.find(lease_id);
+  if (known != leases_.end()) Count(known->second.snapshots, -1);
+  Count(lease.snapshots, 1);
+  if (!lease.snapshots.empty()) {
+    leases_[lease_id] = std::move(lease);
+  } else if (known != leases_.end()) {
+    leases_.erase(known);
+  }
+}
+
 Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::End(const std::string& lease_id) {
   RETURN_NOT_OK(catalog_.DeleteValue(kLeasesArea, ToHex(lease_id)));
-  const auto known = leases_.find(lease_id);
-  Count(known->second.snapshots, -1);
-  Buckets buckets = BucketsOfLease(known->second.snapshots);
-  leases_.erase(known);
+  Buckets buckets = BucketsOfLease(leases_.at(lease_id).snapshots);
+  Put(lease_id, {});
   return buckets;
 }
 
@@ -195,6 +242,7 @@ void KvSnapshotLeases::Count(const Snapshots& snapshots, int by) {
     at->second += by;
     if (at->second == 0) held_.erase(at);
   }
+  snapshots_ = by > 0 ? snapshots_ + snapshots.size() : snapshots_ - snapshots.size();
 }
 
 }  // namespace sluice::coordinator

@@ -16,6 +16,13 @@ namespace sluice::coordinator {
 /// and survive a restart (docs/formats/metadata.md). Threads: confined to the coordinator's loop.
 class KvSnapshotLeases {
  public:
+  static constexpr size_t kLeasesMax = 10'000;
+  static constexpr size_t kSnapshotsMax = 100'000;         ///< Of one lease, and of one call.
+  static constexpr size_t kSnapshotsInAllMax = 1'000'000;  ///< Of all leases.
+  /// What one step of ending leases writes, since everything else waits for it.
+  static constexpr size_t kLeasesAtOnce = 500;
+  static constexpr size_t kSnapshotsAtOnce = 20'000;
+
   KvSnapshotLeases(meta::Catalog& catalog, io::Clock& clock) : catalog_(catalog), clock_(clock) {}
 
   using Snapshots = std::map<types::BucketId, int64_t>;
@@ -30,9 +37,13 @@ class KvSnapshotLeases {
   /// Buckets that the lease held. The lease ends with its last one; an unknown one is fine.
   Result<Buckets> Release(const std::string& lease_id, const Buckets& buckets);
   Result<Buckets> Drop(const std::string& lease_id);
-  /// End leases whose time is over, and let go of buckets that `now` does not know any more.
-  /// Buckets that the former held.
-  Result<Buckets> Expire(const meta::CatalogState& now);
+  struct Ended {
+    Buckets released;   ///< Buckets that they held.
+    bool more = false;  ///< There are others to end.
+  };
+  /// End some leases whose time is over, and let some go of buckets that `now` does not know any
+  /// more, in one write.
+  Result<Ended> EndSome(const meta::CatalogState& now);
 
   bool Holds(const types::BucketId& bucket, int64_t snapshot_id) const;
   size_t size() const { return leases_.size(); }
@@ -43,7 +54,9 @@ class KvSnapshotLeases {
     Snapshots snapshots;
   };
   Status Store(const std::string& lease_id, const Lease& lease);
-  Status ReleaseGone(const meta::CatalogState& now);
+  Status StoreAll(std::map<std::string, Lease> changed);
+  Buckets HeldOfDropped(const meta::CatalogState& now) const;
+  void Put(const std::string& lease_id, Lease lease);
   Result<Buckets> End(const std::string& lease_id);
   void Count(const Snapshots& snapshots, int by);
 
@@ -51,6 +64,7 @@ class KvSnapshotLeases {
   io::Clock& clock_;
   std::map<std::string, Lease> leases_;
   std::map<std::pair<types::BucketId, int64_t>, int> held_;  // By how many leases.
+  size_t snapshots_ = 0;                                     // Of all leases.
 };
 
 }  // namespace sluice::coordinator

@@ -122,10 +122,16 @@ void KvSnapshots::Arm() {
 io::Task<void> KvSnapshots::Sweep(std::shared_ptr<KvSnapshots> self) {
   const auto pass = self->sweeps_.Enter();
   if (!pass) co_return;
-  const meta::CatalogStatePtr now = self->state();
-  auto released = self->leases_.Expire(*now);
-  LogIfError(released.status(), "leases of kv snapshots that are over");
-  if (released.ok()) co_await RetireAll(self, *std::move(released));
+  bool more = true;
+  while (more && !self->stopped_) {
+    const meta::CatalogStatePtr now = self->state();
+    auto ended = self->leases_.EndSome(*now);
+    LogIfError(ended.status(), "leases of kv snapshots that are over");
+    more = ended.ok() && ended->more;
+    if (ended.ok()) co_await RetireAll(self, std::move(ended->released));
+    // Others have their turn between two writes.
+    if (more) co_await io::Sleep(*self->options_.loop, std::chrono::milliseconds(1));
+  }
   if (!self->stopped_) self->Arm();
 }
 
@@ -222,6 +228,14 @@ io::Task<void> KvSnapshots::RemoveUnnamed(std::shared_ptr<KvSnapshots> self,
 
 io::Task<Result<wire::AcquireKvSnapshotLeaseResponse>> KvSnapshots::Acquire(
     std::shared_ptr<KvSnapshots> self, wire::AcquireKvSnapshotLeaseRequest request) {
+  size_t asked = 0;
+  for (const auto& table : request.snapshots_to_lease())
+    asked += static_cast<size_t>(table.bucket_snapshots_size());
+  if (asked > KvSnapshotLeases::kSnapshotsMax) {
+    co_return Error(ErrorCode::kUnknownServer,
+                    "a call asks for too many snapshots lease_id=", request.lease_id(),
+                    " snapshots=", asked, " most=", KvSnapshotLeases::kSnapshotsMax);
+  }
   const meta::CatalogStatePtr now = self->state();
   wire::AcquireKvSnapshotLeaseResponse response;
   KvSnapshotLeases::Snapshots snapshots;

@@ -2,6 +2,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "coordinator/coordinator_testing.h"
+#include "coordinator/kv_snapshot_leases_internal.h"
 #include "io/crash_point.h"
 #include "types/kv_snapshot.h"
 #include "wire/proto/snapshot.pb.h"
@@ -194,6 +195,41 @@ TEST_F(KvSnapshotsTest, LeasesOutliveARestartAndEnd) {
   EXPECT_THAT(Listed(), ElementsAre(2, 3));
   EXPECT_THAT(Shared(), ElementsAre());
   EXPECT_THAT(h_.catalog->ListValues("kv_snapshot_leases").ValueOrDie(), ElementsAre());
+}
+
+// As many as end in one write.
+TEST_F(KvSnapshotsTest, ManyLeasesEndInFewWrites) {
+  Make(0, {});
+  const int leases = 3 * static_cast<int>(KvSnapshotLeases::kLeasesAtOnce);
+  for (int i = 0; i < leases; ++i) Acquire("over" + std::to_string(i), {0}, 10'000);
+  int before = h_.store.writes;
+  h_.world.RunFor(std::chrono::seconds(12));
+  EXPECT_THAT(h_.catalog->ListValues("kv_snapshot_leases").ValueOrDie(), ElementsAre());
+  EXPECT_LE(h_.store.writes - before, 5);
+  for (int i = 0; i < leases; ++i) Acquire("gone" + std::to_string(i), {0});
+  ASSERT_OK(h_.DropTable(kKeys));
+  before = h_.store.writes;
+  h_.world.RunFor(std::chrono::seconds(2));
+  EXPECT_THAT(h_.catalog->ListValues("kv_snapshot_leases").ValueOrDie(), ElementsAre());
+  EXPECT_LE(h_.store.writes - before, 5);
+}
+
+TEST_F(KvSnapshotsTest, ACallForTooManySnapshotsIsRefused) {
+  wire::AcquireKvSnapshotLeaseRequest request;
+  request.set_lease_id("greedy");
+  request.set_lease_duration_ms(60'000);
+  auto* table = request.add_snapshots_to_lease();
+  table->set_table_id(bucket_.table_id);
+  for (size_t i = 0; i <= KvSnapshotLeases::kSnapshotsMax; ++i) {
+    auto* wanted = table->add_bucket_snapshots();
+    wanted->set_bucket_id(0);
+    wanted->set_snapshot_id(static_cast<int64_t>(i));
+  }
+  EXPECT_CODE(ErrorCode::kUnknownServer, h_.Call<wire::AcquireKvSnapshotLeaseResponse>(
+                                             ApiKey::kAcquireKvSnapshotLease, request));
+  table->mutable_bucket_snapshots()->RemoveLast();
+  EXPECT_OK(
+      h_.Call<wire::AcquireKvSnapshotLeaseResponse>(ApiKey::kAcquireKvSnapshotLease, request));
 }
 
 TEST_F(KvSnapshotsTest, ABrokenLeaseEndsWithAWarning) {

@@ -92,7 +92,7 @@ class FolderChecker {
     }
     if (const auto at = state_->cutting_at()) Note(path, *at, "log is to be cut here");
     const auto& epochs = state_->epochs();
-    const auto not_above = [](const LogState::Epoch& a, const LogState::Epoch& b) {
+    const auto not_above = [](const LeaderEpoch& a, const LeaderEpoch& b) {
       return b.epoch <= a.epoch || b.start_offset < a.start_offset;
     };
     const auto fallen = std::ranges::adjacent_find(epochs, not_above);

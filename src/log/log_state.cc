@@ -72,7 +72,7 @@ Status LogState::AddEpoch(int32_t epoch, int64_t start_offset) {
 }
 
 int32_t LogState::EpochAt(int64_t offset) const {
-  const auto later = std::ranges::upper_bound(epochs_, offset, {}, &Epoch::start_offset);
+  const auto later = std::ranges::upper_bound(epochs_, offset, {}, &LeaderEpoch::start_offset);
   return later == epochs_.begin() ? 0 : std::prev(later)->epoch;
 }
 

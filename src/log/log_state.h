@@ -27,11 +27,6 @@ struct LeaderEpoch {
 /// its first value. Threads: confined to the log's shard, except SetStart.
 class LogState {
  public:
-  struct Epoch {
-    int32_t epoch;
-    int64_t start_offset;
-  };
-
   static Result<LogState> Load(io::FileSystem& files, const std::string& folder);
   /// Remember, durably, that segments below `start_offset` are to go. Threads: any, beside
   /// leader_epoch() and AddEpoch().

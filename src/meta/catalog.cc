@@ -415,6 +415,15 @@ Status Catalog::DeleteValue(const std::string& area, const std::string& key) {
   return store_.Apply({MetaStore::DeleteTree(nodes::Value(area, key))});
 }
 
+Status Catalog::ChangeValues(const std::string& area, ValueChanges changes) {
+  Ops ops;
+  for (auto& [key, value] : changes) {
+    ops.push_back(value.has_value() ? MetaStore::Put(nodes::Value(area, key), *std::move(value))
+                                    : MetaStore::DeleteTree(nodes::Value(area, key)));
+  }
+  return ops.empty() ? Status::OK() : store_.Apply(std::move(ops));
+}
+
 Result<std::optional<std::string>> Catalog::GetValue(const std::string& area,
                                                      const std::string& key) const {
   ASSIGN_OR_RAISE(auto node, store_.Get(nodes::Value(area, key)));

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -100,6 +101,9 @@ class Catalog {
   // without '/'.
   Status PutValue(const std::string& area, const std::string& key, std::string value);
   Status DeleteValue(const std::string& area, const std::string& key);
+  /// Many values of one area in one durable batch; nullopt = the value goes.
+  using ValueChanges = std::map<std::string, std::optional<std::string>>;
+  Status ChangeValues(const std::string& area, ValueChanges changes);
   Result<std::optional<std::string>> GetValue(const std::string& area,
                                               const std::string& key) const;
   Result<std::vector<std::string>> ListValues(const std::string& area) const;

@@ -395,6 +395,10 @@ TEST_P(CatalogTest, KeepsSmallValues) {
   EXPECT_EQ(value, "2");
   ASSERT_OK_AND_ASSIGN(const auto keys, catalog_->ListValues("jobs"));
   EXPECT_THAT(keys, testing::ElementsAre("a"));
+  ASSERT_OK(catalog_->ChangeValues("jobs", {{"b", "3"}, {"c", "4"}, {"gone", std::nullopt}}));
+  ASSERT_OK(catalog_->ChangeValues("jobs", {{"b", std::nullopt}, {"c", "5"}}));
+  EXPECT_THAT(catalog_->ListValues("jobs").ValueOrDie(), testing::ElementsAre("a", "c"));
+  EXPECT_EQ(catalog_->GetValue("jobs", "c").ValueOrDie(), "5");
   ASSERT_OK(catalog_->DeleteValue("jobs", "a"));
   ASSERT_OK_AND_ASSIGN(const auto gone, catalog_->GetValue("jobs", "a"));
   EXPECT_FALSE(gone.has_value());

@@ -21,7 +21,9 @@ Result<io::Payload> Login::Answer(const wire::RequestHeader& header, std::string
                  " version=", header.api_version, " max=", api->max_version);
   }
   ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::AuthenticateRequest>(body));
-  if (strcasecmp(request.protocol().c_str(), "PLAIN") != 0) {
+  constexpr std::string_view kMechanism = "PLAIN";
+  const std::string& wanted = request.protocol();  // It may hold a byte 0.
+  if (wanted.size() != kMechanism.size() || strcasecmp(wanted.c_str(), kMechanism.data()) != 0) {
     return Error(ErrorCode::kAuthenticate, "listener has another mechanism offered=PLAIN");
   }
   wire::AuthenticateResponse response;

@@ -145,11 +145,17 @@ TEST(LoginConnectionTest, AFailedLoginIsCountedSaysNothingAndIsTheEnd) {
 
 TEST(LoginConnectionTest, AnotherMechanismIsRefused) {
   ServedWorld served(WithLogin());
+  for (const std::string& mechanism : {std::string("GSSAPI"), std::string("PLAIN\0x", 7)}) {
+    const auto connection = served.Connect();
+    ASSERT_OK(io::SyncWait(served.client,
+                           Write(*connection, LoginRequest(1, "alice", "wonder", mechanism))));
+    EXPECT_CODE(ErrorCode::kAuthenticate, Next(served, *connection).body);
+    EXPECT_TRUE(AtEnd(served, *connection));
+  }
   const auto connection = served.Connect();
-  ASSERT_OK(io::SyncWait(served.client,
-                         Write(*connection, LoginRequest(1, "alice", "wonder", "GSSAPI"))));
-  EXPECT_CODE(ErrorCode::kAuthenticate, Next(served, *connection).body);
-  EXPECT_TRUE(AtEnd(served, *connection));
+  ASSERT_OK(
+      io::SyncWait(served.client, Write(*connection, LoginRequest(1, "alice", "wonder", "Plain"))));
+  EXPECT_OK(Next(served, *connection).body);
 }
 
 TEST(LoginConnectionTest, WhoIsNotInHasLittleRoomAndLittleTime) {

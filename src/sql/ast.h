@@ -205,6 +205,15 @@ struct ColumnDefinition {
   Position at;
 };
 
+/// What a table takes over from the one that it is LIKE.
+struct LikeOptions {
+  enum class Mode { kIncluding, kExcluding, kOverwriting };
+  Mode constraints = Mode::kIncluding;   ///< The primary key.
+  Mode distribution = Mode::kIncluding;  ///< Buckets.
+  Mode partitions = Mode::kIncluding;
+  Mode options = Mode::kOverwriting;  ///< Including: an option that both name is refused.
+};
+
 struct CreateTable {
   ObjectName name;
   bool if_not_exists = false;
@@ -217,6 +226,7 @@ struct CreateTable {
   std::optional<int32_t> buckets;
   Options options;
   std::optional<ObjectName> like;
+  LikeOptions like_options;
   QueryPtr as;  ///< CREATE TABLE … AS query.
 };
 struct CreateDatabase {

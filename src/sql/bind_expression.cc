@@ -88,6 +88,9 @@ Result<BoundPtr> Binder::Impl::Expression(const ast::Expr& expr, ExprContext& co
   if (std::string operation = FallibleOperation(expr, bound->type); !operation.empty())
     bound = Placed(std::move(bound), std::move(operation), expr.at);
   if (bound->bytes > kEngineTextMax) {
+    if (expr.kind == ExprKind::kString || expr.kind == ExprKind::kBinary)
+      return InvalidAt(expr.at, "literal is too long, bytes=", bound->bytes,
+                       " limit=", kEngineTextMax);
     return InvalidAt(expr.at, "expression is too large once its functions are written out, bytes=",
                      bound->bytes, " limit=", kEngineTextMax);
   }

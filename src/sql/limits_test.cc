@@ -95,6 +95,8 @@ std::vector<LimitCase> LimitCases() {
            List(10000, ", ", [](int i) { return "(" + std::to_string(i) + ", 'abc', 1.50)"; }) +
            ") AS t(a, b, c)",
        "49995000", ""},
+      {"Literal9Mb", "SELECT '" + std::string(9 << 20, 'x') + "'", "",
+       "literal is too long, bytes="},
       {"Columns1000",
        "SELECT " + List(1000, ", ", [](int i) { return "i + " + std::to_string(i); }) + from, "1",
        ""},

@@ -16,6 +16,7 @@ io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
   client::LogScannerOptions options;
   options.projection = std::move(columns);
   options.filter = std::move(filter);
+  options.table_id = bucket.table_id;
   options.max_bucket_bytes = options.max_bytes;
   auto opened = co_await client::LogScanner::Open(loop, cluster, path, options);
   if (!opened.ok()) co_return opened.status();

@@ -1,3 +1,5 @@
+#include <map>
+
 #include "sql/parser_internal.h"
 
 // CREATE, ALTER and DROP.
@@ -104,7 +106,9 @@ Status Parser::TableTail(ast::CreateTable* table) {
     } else if (AcceptWord("LIKE")) {
       ASSIGN_OR_RAISE(ast::ObjectName like, ObjectName("a table"));
       table->like = std::move(like);
-      if (PeekSymbol("(")) return NotCovered(Peek().at, "LIKE with options");
+      if (PeekSymbol("(")) {
+        ASSIGN_OR_RAISE(table->like_options, LikeOptions());
+      }
     } else if (AcceptWord("AS")) {
       ASSIGN_OR_RAISE(table->as, Query());
       return Status::OK();
@@ -113,6 +117,44 @@ Status Parser::TableTail(ast::CreateTable* table) {
       return Status::OK();
     }
   }
+}
+
+// ( {INCLUDING | EXCLUDING | OVERWRITING} feature … ). ALL is what features have that are not
+// named.
+Result<ast::LikeOptions> Parser::LikeOptions() {
+  using Mode = ast::LikeOptions::Mode;
+  RETURN_NOT_OK(ExpectSymbol("("));
+  std::map<std::string, Mode> modes;
+  do {
+    const Position at = Peek().at;
+    const bool overwriting = AcceptWord("OVERWRITING");
+    const bool excluding = !overwriting && AcceptWord("EXCLUDING");
+    if (!overwriting && !excluding) RETURN_NOT_OK(ExpectWord("INCLUDING"));
+    std::string feature;
+    for (const char* word : {"ALL", "CONSTRAINTS", "DISTRIBUTION", "PARTITIONS", "OPTIONS",
+                             "GENERATED", "METADATA", "WATERMARKS"}) {
+      if (feature.empty() && AcceptWord(word)) feature = word;
+    }
+    if (feature.empty()) return InvalidAt(Peek().at, "LIKE needs a feature, as ALL or OPTIONS");
+    const bool whole = feature == "ALL" || feature == "CONSTRAINTS" || feature == "DISTRIBUTION" ||
+                       feature == "PARTITIONS";
+    if (whole && overwriting)
+      return InvalidAt(at, "feature cannot be overwritten, feature=", feature);
+    const Mode mode = overwriting ? Mode::kOverwriting
+                      : excluding ? Mode::kExcluding
+                                  : Mode::kIncluding;
+    if (!modes.emplace(feature, mode).second)
+      return InvalidAt(at, "feature is named twice, feature=", feature);
+  } while (!AcceptSymbol(")"));
+  const auto mode_of = [&](const char* feature, Mode otherwise) {
+    if (const auto named = modes.find(feature); named != modes.end()) return named->second;
+    const auto all = modes.find("ALL");
+    return all == modes.end() ? otherwise : all->second;
+  };
+  return ast::LikeOptions{.constraints = mode_of("CONSTRAINTS", Mode::kIncluding),
+                          .distribution = mode_of("DISTRIBUTION", Mode::kIncluding),
+                          .partitions = mode_of("PARTITIONS", Mode::kIncluding),
+                          .options = mode_of("OPTIONS", Mode::kOverwriting)};
 }
 
 Status Parser::CreateDatabase(ast::Statement* out) {

@@ -167,6 +167,7 @@ class Parser {
   Result<ast::ColumnDefinition> Column(ast::CreateTable* table);
   Status PrimaryKey(ast::CreateTable* table, std::vector<ast::Name> columns, Position at);
   Status TableTail(ast::CreateTable* table);
+  Result<ast::LikeOptions> LikeOptions();
   Status CreateDatabase(ast::Statement* out);
   Status CreateCatalog(ast::Statement* out);
   Status CreateView(ast::Statement* out, bool temporary);

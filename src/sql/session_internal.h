@@ -157,5 +157,8 @@ struct Session::State {
 
 /// "`name`" with backticks doubled.
 std::string QuoteName(std::string_view name);
+/// True for a property that servers add to what they say of a lake table, and refuse in a new one:
+/// `table.datalake.paimon.warehouse` and the like.
+bool IsOptionOfCluster(const types::TableDescriptor& table, std::string_view key);
 
 }  // namespace sluice::sql

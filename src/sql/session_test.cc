@@ -235,6 +235,69 @@ TEST(SessionTest, AggregateFunctionsAreOptionsOfTheirColumns) {
   }
 }
 
+// As of a table in a lake: the server added where that is.
+constexpr char kLikeSource[] =
+    "CREATE TABLE s (k INT, d STRING, v BIGINT, PRIMARY KEY (k, d) NOT ENFORCED) PARTITIONED BY (d)"
+    " WITH ('bucket.num' = '3', 'bucket.key' = 'k', 'mine' = '1', 'auto-increment.fields' = 'v',"
+    " 'table.datalake.enabled' = 'true', 'table.datalake.format' = 'paimon',"
+    " 'table.datalake.paimon.warehouse' = '/lake', 'fields.v.agg' = 'sum')";
+
+TEST(SessionTest, ATableLikeAnotherTakesOverWhatItNames) {
+  MemorySession tables;
+  ASSERT_OK(tables.Run(kLikeSource));
+  const auto made = [&](const std::string& tail) {
+    EXPECT_OK(tables.Run("DROP TABLE IF EXISTS t"));
+    EXPECT_OK(tables.Run("CREATE TABLE t " + tail));
+    return tables.catalog.GetTable({"fluss", "t"})->descriptor;
+  };
+  for (const char* tail : {"LIKE s", "LIKE s (INCLUDING ALL)", "LIKE s (OVERWRITING OPTIONS)"}) {
+    const auto whole = made(tail);
+    EXPECT_EQ(whole.schema.primary_key, (std::vector<std::string>{"k", "d"}));
+    EXPECT_EQ(whole.partition_keys, std::vector<std::string>{"d"});
+    EXPECT_EQ(whole.bucket_count, 3);
+    EXPECT_EQ(whole.schema.columns[2].agg_function, "sum");
+    EXPECT_EQ(whole.custom_properties.at("mine"), "1");
+    EXPECT_EQ(whole.properties,
+              (std::map<std::string, std::string>{{"table.datalake.enabled", "true"},
+                                                  {"table.datalake.format", "paimon"}}));
+  }
+  const auto bare = made("LIKE s (EXCLUDING ALL)");
+  EXPECT_EQ(bare.schema.columns.size(), 3u);
+  EXPECT_TRUE(bare.schema.primary_key.empty() && bare.partition_keys.empty());
+  EXPECT_TRUE(bare.properties.empty() && bare.custom_properties.empty());
+  EXPECT_TRUE(bare.schema.auto_increment.empty() && bare.schema.columns[2].agg_function.empty());
+  const auto some = made(
+      "(w INT) WITH ('mine' = '2') LIKE s (EXCLUDING ALL INCLUDING CONSTRAINTS "
+      "OVERWRITING OPTIONS EXCLUDING DISTRIBUTION)");
+  EXPECT_EQ(some.schema.columns.size(), 4u);
+  EXPECT_TRUE(some.schema.has_primary_key() && some.partition_keys.empty());
+  EXPECT_EQ(some.bucket_count, 1);  // As without a word.
+  EXPECT_EQ(some.custom_properties.at("mine"), "2");
+  for (const auto& [tail, problem] : std::vector<std::pair<std::string, std::string>>{
+           {"WITH ('mine' = '2') LIKE s (INCLUDING OPTIONS)", "option=mine"},
+           {"LIKE s (OVERWRITING CONSTRAINTS)", "cannot be overwritten"},
+           {"LIKE s (INCLUDING ALL EXCLUDING ALL)", "named twice"},
+           {"LIKE s (INCLUDING ROWS)", "needs a feature"},
+           {"LIKE s ()", "INCLUDING"}}) {
+    const Status refused = tables.Run("CREATE TABLE u " + tail).status();
+    EXPECT_THAT(refused.message(), testing::HasSubstr(problem)) << tail;
+  }
+}
+
+TEST(SessionTest, WhatShowCreateTableSaysMakesSuchATable) {
+  MemorySession tables;
+  ASSERT_OK(tables.Run(kLikeSource));
+  const auto before = tables.catalog.GetTable({"fluss", "s"})->descriptor;
+  ASSERT_OK_AND_ASSIGN(const Answer shown, tables.Run("SHOW CREATE TABLE s"));
+  const std::string text = shown.rows.at(0).at(0).value_or("");
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("/lake")));
+  ASSERT_OK(tables.Run("DROP TABLE s"));
+  ASSERT_OK(tables.Run(text));
+  auto after = tables.catalog.GetTable({"fluss", "s"})->descriptor;
+  after.properties["table.datalake.paimon.warehouse"] = "/lake";  // As a server would.
+  EXPECT_EQ(after.ToJson(), before.ToJson());
+}
+
 TEST(SessionTest, AViewIsMadeOnlyWhereThereIsNoTableForSure) {
   SetClock clock;
   const auto catalog = std::make_shared<SilentCatalog>(clock);

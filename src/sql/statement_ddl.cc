@@ -106,7 +106,52 @@ Status CheckNames(const std::vector<std::string>& names, const types::Schema& sc
   return Status::OK();
 }
 
+// What CREATE TABLE … LIKE begins with.
+Result<types::TableDescriptor> TakenOver(const types::TableDescriptor& source,
+                                         const ast::CreateTable& create) {
+  using Mode = ast::LikeOptions::Mode;
+  const ast::LikeOptions& like = create.like_options;
+  types::TableDescriptor table = source;
+  for (types::Column& column : table.schema.columns) column.id = -1;
+  table.schema.highest_field_id = -1;
+  // What the server filled in for the source is not what its creator asked for.
+  std::erase_if(table.properties, [&](const auto& entry) {
+    return entry.first == "table.kv.format-version" || entry.first == "table.replication.factor" ||
+           entry.first == "table.kv.standby-replica.enabled" ||
+           IsOptionOfCluster(source, entry.first);
+  });
+  if (like.constraints == Mode::kExcluding) table.schema.primary_key.clear();
+  if (like.partitions == Mode::kExcluding) table.partition_keys.clear();
+  const bool no_options = like.options == Mode::kExcluding;
+  if (no_options || like.distribution == Mode::kExcluding) {
+    table.bucket_keys.clear();
+    table.bucket_count.reset();
+  }
+  if (no_options) {
+    table.properties.clear();
+    table.custom_properties.clear();
+    table.schema.auto_increment.clear();
+    for (types::Column& column : table.schema.columns) {
+      column.agg_function.clear();
+      column.agg_parameters.clear();
+    }
+  }
+  for (const auto& [key, value] : create.options) {
+    const bool both = table.properties.contains(key) || table.custom_properties.contains(key);
+    if (both && like.options == Mode::kIncluding)
+      return InvalidAt(create.name.at,
+                       "option is there already, say OVERWRITING OPTIONS, option=", key);
+  }
+  return table;
+}
+
 }  // namespace
+
+bool IsOptionOfCluster(const types::TableDescriptor& table, std::string_view key) {
+  const auto format = table.properties.find("table.datalake.format");
+  return format != table.properties.end() &&
+         key.starts_with("table.datalake." + format->second + ".");
+}
 
 Result<types::TablePath> Session::State::PathOf(const ast::ObjectName& name) {
   const BindContext context = Context();
@@ -147,15 +192,7 @@ Result<types::TableDescriptor> Session::State::Describe(const ast::CreateTable& 
   types::TableDescriptor table;
   if (create.like) {
     ASSIGN_OR_RAISE(const types::TableInfo source, TableOf(*create.like));
-    table = source.descriptor;
-    for (types::Column& column : table.schema.columns) column.id = -1;
-    table.schema.highest_field_id = -1;
-    // What the server filled in for the source is not what its creator asked for.
-    std::erase_if(table.properties, [](const auto& entry) {
-      return entry.first == "table.kv.format-version" ||
-             entry.first == "table.replication.factor" ||
-             entry.first == "table.kv.standby-replica.enabled";
-    });
+    ASSIGN_OR_RAISE(table, TakenOver(source.descriptor, create));
   }
   table.comment = create.comment.empty() ? table.comment : create.comment;
   for (const ast::ColumnDefinition& column : create.columns) {

@@ -47,11 +47,18 @@ std::string CreateTableText(const std::string& catalog, const types::TableInfo& 
   if (descriptor.partitioned())
     text += "\nPARTITIONED BY (" + NameList(descriptor.partition_keys) + ")";
   std::map<std::string, std::string> options = descriptor.properties;
+  // The text makes such a table: what the cluster says of its lake is no table's option.
+  std::erase_if(options,
+                [&](const auto& option) { return IsOptionOfCluster(descriptor, option.first); });
   options.insert(descriptor.custom_properties.begin(), descriptor.custom_properties.end());
   if (descriptor.bucket_count) options["bucket.num"] = std::to_string(*descriptor.bucket_count);
   std::string keys;
   for (const std::string& key : descriptor.bucket_keys) keys += (keys.empty() ? "" : ",") + key;
   if (!keys.empty()) options["bucket.key"] = keys;
+  std::string counted;
+  for (const std::string& name : descriptor.schema.auto_increment)
+    counted += (counted.empty() ? "" : ",") + name;
+  if (!counted.empty()) options["auto-increment.fields"] = counted;
   for (const types::Column& column : descriptor.schema.columns) {
     if (column.agg_function.empty()) continue;
     const std::string of_column = "fields." + column.name + ".";

@@ -235,8 +235,10 @@ Status FillVector(const Api& api, const SqlType& type, const arrow::Array& array
   const bool time = type.kind == SqlKind::kTime && (array.type_id() == arrow::Type::TIME32 ||
                                                     array.type_id() == arrow::Type::TIME64);
   if (array.type_id() != expected->id() && !time) {  // Lakes hold TIME in a unit of their own.
-    return Status::Invalid("a scan gave another column type, expected=", expected->ToString(),
-                           " got=", array.type()->ToString());
+    return Error(ErrorCode::kInvalidTable,
+                 "table changed while the statement was read, a scan gave another column type, "
+                 "expected=",
+                 expected->ToString(), " got=", array.type()->ToString());
   }
   return Fill(type, array, from, count, {api, out, 0});
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "log/segment.h"
+#include "tablet/client_error.h"
 
 namespace sluice::tablet {
 
@@ -39,9 +40,12 @@ BucketShard::BucketShard(Options options)
 
 Result<std::shared_ptr<Replica>> BucketShard::Find(const types::BucketId& id) const {
   const auto found = replicas_.find(id);
-  if (found == replicas_.end())
-    return Error(ErrorCode::kUnknownTableOrBucket, "bucket is not on this server ", id);
-  return found->second;
+  if (found != replicas_.end()) return found->second;
+  if (const auto why = not_opened_.find(id); why != not_opened_.end()) {
+    return Error(ErrorCode::kUnknownTableOrBucket, "bucket cannot be opened on this server ", id,
+                 " cause=", why->second);
+  }
+  return Error(ErrorCode::kUnknownTableOrBucket, "bucket is not on this server ", id);
 }
 
 std::vector<std::shared_ptr<Replica>> BucketShard::Replicas() const {
@@ -58,8 +62,14 @@ io::Task<Status> BucketShard::Take(News news) {
 io::Task<Status> BucketShard::TakeInTurn(News news) {
   auto found = replicas_.find(news.id);
   if (found == replicas_.end()) {
-    CO_ASSIGN_OR_RETURN(auto opened, co_await OpenReplica(news));
-    found = replicas_.emplace(news.id, std::move(opened)).first;
+    auto opened = co_await OpenReplica(news);
+    if (!opened.ok()) {
+      const Status& why = opened.status();
+      not_opened_[news.id] = ForClient(why, nullptr, options_.server->data_dir).message();
+      co_return why;
+    }
+    not_opened_.erase(news.id);
+    found = replicas_.emplace(news.id, *std::move(opened)).first;
     in_order_.insert(news.id);
     options_.opened(news.id);
   }
@@ -97,6 +107,7 @@ io::Task<Result<std::shared_ptr<Replica>>> BucketShard::OpenReplica(News news) {
 io::Task<Status> BucketShard::StopReplica(Stop stop) {
   const auto turn = co_await LaneOf(stop.id).Enter(*loop_);
   const auto found = replicas_.find(stop.id);
+  not_opened_.erase(stop.id);
   if (found == replicas_.end()) {
     // Not open: a drop that a crash cut in two is told again after the restart.
     if (!stop.remove) co_return Status::OK();

@@ -2,6 +2,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -97,6 +98,7 @@ class BucketShard {
   log::FileCache log_files_;
   Scanners scanners_;
   std::unordered_map<types::BucketId, std::shared_ptr<Replica>> replicas_;
+  std::map<types::BucketId, std::string> not_opened_;  // What opening them failed at.
   std::set<types::BucketId> in_order_;  // The same ones, those of a table side by side.
   Saver saver_;
   KeySnapshots snapshots_;

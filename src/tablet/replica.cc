@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "kv/row_check.h"
+#include "tablet/client_error.h"
 #include "wire/log_batch.h"
 
 namespace sluice::tablet {
@@ -51,7 +52,10 @@ Status Replica::CheckLeader() const {
   if (role_ == Role::kLeader) return Status::OK();
   if (role_ == Role::kClosed)
     return Error(ErrorCode::kUnknownTableOrBucket, "bucket is closed ", id());
-  return Error(ErrorCode::kNotLeaderOrFollower, "this server does not lead the bucket ", id());
+  if (why_not_leader_.ok())
+    return Error(ErrorCode::kNotLeaderOrFollower, "this server does not lead the bucket ", id());
+  return Error(ErrorCode::kNotLeaderOrFollower, "this server cannot lead the bucket ", id(),
+               " cause=", why_not_leader_.message());
 }
 
 io::Task<Status> Replica::Take(std::shared_ptr<Replica> self, Leadership leadership) {
@@ -59,6 +63,7 @@ io::Task<Status> Replica::Take(std::shared_ptr<Replica> self, Leadership leaders
   const bool same_term = self->leadership_.leader == leadership.leader &&
                          self->leadership_.leader_epoch == leadership.leader_epoch;
   self->leadership_ = std::move(leadership);
+  self->why_not_leader_ = Status::OK();
   if (leads && same_term && self->leading()) co_return Status::OK();
   if (!leads) {
     self->role_ = Role::kFollower;
@@ -71,6 +76,7 @@ io::Task<Status> Replica::Take(std::shared_ptr<Replica> self, Leadership leaders
     CO_RETURN_NOT_OK(co_await CloseKeys(self, /*clean=*/false));
     self->role_ = Role::kFollower;
     self->leadership_.leader = -1;  // The same news again is a new try.
+    self->why_not_leader_ = ForClient(ready, nullptr, self->options_.server->data_dir);
     co_return ready;
   }
   self->role_ = Role::kLeader;

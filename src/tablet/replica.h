@@ -261,6 +261,7 @@ class Replica : public std::enable_shared_from_this<Replica> {
   std::unique_ptr<kv::KvTablet> keys_;  // Null unless this leads a primary-key table.
   Role role_ = Role::kFollower;
   Leadership leadership_;
+  Status why_not_leader_;  // What the last news failed at, as clients may see it.
   int64_t end_offset_at_election_ = 0;
   LakeOffsets lake_;
 

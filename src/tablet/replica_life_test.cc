@@ -59,6 +59,31 @@ TEST_F(ReplicaLifeTest, ADamagedLogIsNotCutByTheSecondTry) {
   EXPECT_TRUE(real.ReadFile(path).ValueOrDie() == half);
 }
 
+// Files that are no database and no folder of segments.
+TEST_F(ReplicaLifeTest, WhatCannotBeOpenedSaysWhy) {
+  const std::string keys = io::JoinPath(folder.path(), "db/keys-4/kv-0/db/CURRENT");
+  const std::string log = io::JoinPath(folder.path(), "db/log-3/log-1");
+  for (const std::string& path : {keys, log}) {
+    ASSERT_OK(files->MakeFolders(io::FolderOf(path)));
+    ASSERT_OK(files->ReplaceFile(path, "a file"));
+  }
+  EXPECT_FALSE(Lead(kKeyTable, 0, 0, 0).ok());
+  EXPECT_FALSE(Lead(kLogTable, 1, 0, 0).ok());
+  const Status put = Put(0, {{1, "a", 1}}).status();
+  EXPECT_CODE(ErrorCode::kNotLeaderOrFollower, put);
+  const Status produced = Produce(1, LogBatch({{1, "a", 1}})).status();
+  EXPECT_CODE(ErrorCode::kUnknownTableOrBucket, produced);
+  for (const Status& refused : {put, produced}) {
+    EXPECT_THAT(refused.message(), testing::HasSubstr("cause="));
+    EXPECT_THAT(refused.message(), testing::Not(testing::HasSubstr(folder.path())));
+  }
+  for (const std::string& path : {keys, log}) ASSERT_OK(files->Remove(path));
+  ASSERT_OK(Lead(kKeyTable, 0, 0, 0));
+  ASSERT_OK(Lead(kLogTable, 1, 0, 0));
+  EXPECT_OK(Put(0, {{1, "a", 1}}));
+  EXPECT_OK(Produce(1, LogBatch({{1, "a", 1}})));
+}
+
 class RestartTest : public internal::TabletTest, public testing::WithParamInterface<bool> {
  protected:
   void Restart() {

@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::string_view kDatabaseSuffix = ".db";
 constexpr int kAlterAttemptsMax = 20;
+// Who meets the table of a dropped one.
+constexpr std::string_view kLakeTableStays =
+    ", it stays when the table is dropped: take another name, or remove it from the lake";
 
 /// Tables as folders below a warehouse folder (Java's FileSystemCatalog).
 class PaimonCatalog : public LakeCatalog {
@@ -244,7 +247,7 @@ class PaimonCatalog : public LakeCatalog {
     if (const std::string difference = DifferenceOf(existing, wanted); !difference.empty()) {
       return Error(ErrorCode::kLakeTableAlreadyExist,
                    "lake table exists and is not the same, table=", path.ToString(),
-                   " path=", paths.location(), " ", difference);
+                   " path=", paths.location(), " ", difference, kLakeTableStays);
     }
     if (!must_be_empty) return Status::OK();
     SnapshotStore snapshots(files_, paths);
@@ -252,7 +255,7 @@ class PaimonCatalog : public LakeCatalog {
     if (ids.empty()) return Status::OK();
     return Error(ErrorCode::kLakeTableAlreadyExist,
                  "lake table exists and is not empty, table=", path.ToString(),
-                 " path=", paths.location(), " snapshot=", ids.back());
+                 " path=", paths.location(), " snapshot=", ids.back(), kLakeTableStays);
   }
 
   bool HasAll(const LakeSchema& schema, const std::vector<LakeChange>& changes) const {

@@ -75,6 +75,7 @@ TEST_F(PaimonCatalogTest, TakesUpOnlyTheSameEmptyTable) {
   other.schema.columns[3].type = DataType::Of(TypeKind::kBigInt);
   const Status different = catalog_->CreateTable(path_, other, true).status();
   EXPECT_CODE(ErrorCode::kLakeTableAlreadyExist, different);
+  EXPECT_THAT(different.message(), testing::HasSubstr("it stays when the table is dropped"));
   EXPECT_NE(different.message().find("db.t"), std::string::npos);
   EXPECT_NE(different.message().find("c_small"), std::string::npos);
   other = Descriptor();
