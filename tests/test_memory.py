@@ -1,4 +1,5 @@
 """What the server holds when nothing is asked of it, and what one statement may take."""
+import concurrent.futures
 import mmap
 import os
 import time
@@ -48,6 +49,22 @@ def test_a_text_has_a_bound(plain_server, text):
         plain_server.sql(f"SELECT COUNT({text}) FROM t")
     assert resident_mb(plain_server, "VmHWM") < 1000
     assert plain_server.sql("SELECT COUNT(*) FROM t") == [[2000]]
+
+
+def test_wide_rows_pass_through_a_small_server(make_server):
+    """To three readers at once: each takes more than its whole share for SQL, in rows of 20 kB."""
+    server = make_server(server__memory__limit="200mb").start()
+    server.sql("CREATE TABLE wide (v BIGINT, t STRING) WITH ('bucket.num' = '2')")
+    for start in range(0, 3000, 20):  # A batch of the log is read whole: here none is large.
+        server.sql("INSERT INTO wide VALUES " + ", ".join(f"({v}, '{v:020000}')" for v in range(start, start + 20)))
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for rows in pool.map(lambda _: server.sql("SELECT * FROM wide"), range(3)):
+            assert sorted(v for v, _ in rows) == list(range(3000))
+            assert all(t == f"{v:020000}" for v, t in rows)
+    samples = dict(line.rsplit(" ", 1) for line in server.metrics().splitlines() if not line.startswith("#"))
+    passing = {name: float(samples[f"sluice_sql_passing_{name}"]) for name in ("used_bytes", "most_bytes", "bytes")}
+    assert passing["used_bytes"] == 0
+    assert 0 < passing["most_bytes"] <= passing["bytes"] < 10 << 20
 
 
 def test_a_statement_that_outgrows_the_engine_ends_alone(make_server):

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "coordinator/coordinator.h"
 #include "io/task.h"
 #include "meta/catalog.h"
@@ -14,7 +15,7 @@ std::string ToDefinition(const sql::ViewInfo& view) {
                                      {"original_query", view.original_query},
                                      {"columns", view.columns},
                                      {"comment", view.comment}};
-  return definition.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonText(definition);
 }
 
 Status Damaged(const meta::ViewInfo& stored, const char* member) {

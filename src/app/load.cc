@@ -12,6 +12,7 @@
 #include "app/load_options.h"
 #include "app/load_source.h"
 #include "app/visible_text.h"
+#include "base/json_text.h"
 #include "client/append_writer.h"
 #include "client/socket_servers.h"
 #include "client/upsert_writer.h"
@@ -242,8 +243,7 @@ class Load {
           {"bytes", counts.bytes_acked}, {"retries", counts.retries},
           {"seconds", seconds},          {"rows_per_second", rate}};
       if (!status.ok()) line["error"] = status.message();
-      const std::string text =
-          line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      const std::string text = JsonText(line);
       std::printf("%s\n", text.c_str());
     } else {
       std::printf("%s rows acknowledged by %s in %.1f s (%s rows/s)\n",

@@ -15,7 +15,9 @@ struct MemoryPlan {
       0;  ///< Keys not yet in RocksDB, all buckets; puts are refused beyond.
   uint64_t block_cache_bytes = 0;
   uint64_t tiering_bytes = 0;
-  uint64_t sql_bytes = 0;  ///< A quarter of it for rows that queries hold outside of the engine.
+  /// Five eighths for the engine, two for rows that queries keep outside of it, one for rows on
+  /// their way to it.
+  uint64_t sql_bytes = 0;
 
   static MemoryPlan Cut(uint64_t limit_bytes);
   /// One line for the log.

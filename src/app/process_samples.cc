@@ -104,6 +104,12 @@ void CollectSamples(const SampledParts& parts, std::vector<MetricSample>* sample
         parts.queries.memory->used_bytes());
   gauge("sluice_sql_rows_bytes", "Most bytes of such rows: beyond it queries are refused.",
         parts.queries.memory->bytes_max());
+  gauge("sluice_sql_passing_used_bytes", "Rows that scans have read and the engine has not taken.",
+        parts.queries.passing->used_bytes());
+  gauge("sluice_sql_passing_most_bytes", "The most of them that there ever was.",
+        parts.queries.passing->most_bytes());
+  gauge("sluice_sql_passing_bytes", "Bytes of them at which scans read in the least pieces.",
+        parts.queries.passing->bytes_max());
   counter("sluice_sql_reads_planned_anew_total",
           "Reads of tables whose point was gone before they ended, and that began anew.",
           parts.queries.planned_anew->load());

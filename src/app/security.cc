@@ -36,11 +36,6 @@ std::vector<std::string> SplitList(std::string_view text) {
   return items;
 }
 
-std::string Lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 Result<std::set<std::string>> ListenerNames(const Config& config) {
   std::set<std::string> names;
   for (const char* role : {"coordinator", "tablet-server"}) {
@@ -109,7 +104,7 @@ Result<Passwords> UsersOf(const std::string& text, const std::string& key) {
 Result<std::map<std::string, Passwords>> OwnUsers(const Config& config,
                                                   const std::set<std::string>& names) {
   std::set<std::string> known;
-  for (const std::string& name : names) known.insert(Lower(name));
+  for (const std::string& name : names) known.insert(LowerCase(name));
   std::map<std::string, Passwords> own;
   for (const auto& [rest, text] : config.Below(kListenerPrefix)) {
     const std::string key = std::string(kListenerPrefix) + rest;
@@ -196,7 +191,7 @@ Result<std::map<std::string, ListenerSecurity>> SecurityOf(const Config& config)
     if (SameWord(protocol, "PLAINTEXT")) continue;
     ListenerSecurity security;
     security.tls = HasTls(protocol);
-    const auto found = own.find(Lower(name));
+    const auto found = own.find(LowerCase(name));
     if (HasLogin(protocol) && found != own.end()) {
       security.users = std::make_shared<server::PlainUsers>(found->second);
     } else if (HasLogin(protocol)) {

@@ -354,7 +354,7 @@ Status ServerProcess::Parts::StartHttp() {
   engine = std::make_unique<sql::Engine>(sql::EngineOptions{
       .threads = static_cast<int>(config.IsSet("sql.threads") ? config.Int("sql.threads")
                                                               : std::max(1, MachineCores() - 1)),
-      .memory_bytes_max = memory.sql_bytes - memory.sql_bytes / 4,
+      .memory_bytes_max = memory.sql_bytes / 8 * 5,
       .temp_folder = io::JoinPath(folders.data, "sql-spill")});
   views = std::make_unique<CatalogViews>(*catalog, *coordinator, local_thread->at(0));
   tables_options.cluster = local_cluster;
@@ -365,7 +365,8 @@ Status ServerProcess::Parts::StartHttp() {
                                    local_thread->at(0))](const types::TablePath& path) {
     return status->LakeStateOf(path);
   };
-  tables_options.memory = std::make_shared<MemoryBudget>(memory.sql_bytes / 4);
+  tables_options.memory = std::make_shared<MemoryBudget>(memory.sql_bytes / 8 * 2);
+  tables_options.passing = std::make_shared<MemoryBudget>(memory.sql_bytes / 8);
   for (size_t i = 0; i < local_thread->size(); ++i)
     tables_options.loops.push_back(&local_thread->at(i));
   const auto make_tables = [this] {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/sql_event.h"
+#include "base/json_text.h"
 
 namespace sluice::app {
 namespace {
@@ -115,7 +116,7 @@ Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
   request.method = "POST";
   request.path = "/api/v1/sql";
   request.headers = {{"Content-Type", "application/json"}};
-  request.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  request.body = JsonText(body);
   std::string refusal;  // The body of an answer that is not a stream of events.
   int status = 0;
   request.response_handler = [&status](const httplib::Response& response) {

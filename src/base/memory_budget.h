@@ -17,6 +17,8 @@ class MemoryBudget {
 
   int64_t bytes_max() const { return bytes_max_; }
   int64_t used_bytes() const { return used_bytes_; }
+  /// The most that was ever held.
+  int64_t most_bytes() const { return most_bytes_; }
 
   /// What one holder has; given back when it goes. Threads: one at a time.
   class Part {
@@ -37,7 +39,9 @@ class MemoryBudget {
     /// Say how much is held now. False when all parts together are beyond the limit.
     bool Hold(int64_t bytes) {
       const int64_t more = bytes - std::exchange(bytes_, bytes);
-      return budget_->used_bytes_.fetch_add(more) + more <= budget_->bytes_max_;
+      const int64_t used = budget_->used_bytes_.fetch_add(more) + more;
+      budget_->Note(used);
+      return used <= budget_->bytes_max_;
     }
     bool Grow(int64_t bytes) { return Hold(bytes_ + bytes); }
     int64_t bytes() const { return bytes_; }
@@ -52,8 +56,15 @@ class MemoryBudget {
   };
 
  private:
+  void Note(int64_t used) {
+    int64_t most = most_bytes_;
+    while (most < used && !most_bytes_.compare_exchange_weak(most, used)) {
+    }
+  }
+
   const int64_t bytes_max_;
   std::atomic<int64_t> used_bytes_ = 0;
+  std::atomic<int64_t> most_bytes_ = 0;
 };
 
 }  // namespace sluice

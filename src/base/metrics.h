@@ -30,7 +30,7 @@ class MetricRegistry {
   std::string PrometheusText() const;
 
  private:
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // Guards what follows.
   std::vector<Source> sources_;
 };
 

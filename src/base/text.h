@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <string_view>
 
 namespace sluice {
@@ -8,6 +9,19 @@ constexpr std::string_view TrimSpaces(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
+}
+
+/// Letters of ASCII alone, whatever the locale.
+constexpr char LowerChar(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+inline std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = LowerChar(c);
+  return lower;
+}
+inline bool SameUpToCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && LowerCase(a) == LowerCase(b);
 }
 
 }  // namespace sluice

@@ -118,6 +118,13 @@ class PartitionKeeperTest : public testing::Test {
       names.push_back(name);
     return names;
   }
+  io::Task<void> Altered(wire::AlterTableRequest request) {
+    io::Call call{.api_key = static_cast<int16_t>(wire::ApiKey::kAlterTable),
+                  .body = wire::Serialize(request)};
+    const auto reply = co_await h_.coordinator->Handle(
+        h_.client_loop(), std::make_shared<const io::Principal>(), std::move(call));
+    EXPECT_OK(reply.status());
+  }
   Harness h_;
 };
 
@@ -184,6 +191,34 @@ TEST_F(PartitionKeeperTest, WithSeveralColumnsWritersMakeThemAndTimeDropsThem) {
   EXPECT_CODE(ErrorCode::kPartitionSpecInvalid, add("a", "today"));
   h_.world.RunFor(std::chrono::hours(3));
   EXPECT_THAT(Names(), ElementsAre("20200101$20231114", "a$20231114"));
+}
+
+// Each drop waits for the tablet server, and an ALTER gets its turn in between.
+TEST_F(PartitionKeeperTest, DropsByTheOptionsOfItsTurn) {
+  for (const auto& [option, value] : {std::pair("table.auto-partition.num-retention", "-1"),
+                                      {"table.auto-partition.enabled", "false"}}) {
+    const types::TablePath path{"fluss", option[21] == 'n' ? "kept" : "off"};
+    h_.tablet->delay = {};
+    types::TableDescriptor table = ByTime({{"key", "name"}, {"num-retention", "-1"}});
+    table.schema.columns.push_back({.name = "land", .type = DataType::Of(TypeKind::kString)});
+    table.partition_keys = {"land", "name"};
+    ASSERT_OK(h_.CreateTable(path, table));
+    for (const char* land : {"a", "b", "c", "d", "e", "f"})
+      ASSERT_OK(h_.CreatePartition(path, {{"land", land}, {"name", "20231112"}}));
+    h_.tablet->delay = std::chrono::seconds(1);
+    wire::AlterTableRequest shorter = Harness::Alter(path);
+    auto* config = shorter.add_config_changes();
+    config->set_config_key("table.auto-partition.num-retention");
+    config->set_config_value("1");
+    config->set_op_type(0);
+    io::Spawn(Altered(shorter));
+    while (Names(path).size() == 6) h_.world.RunFor(std::chrono::milliseconds(100));
+    ASSERT_OK(h_.SetOption(path, option, value));
+    const auto left = Names(path);
+    EXPECT_GE(left.size(), 3u);
+    h_.world.RunFor(std::chrono::minutes(1));
+    EXPECT_EQ(Names(path), left);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "coordinator/message_parts_internal.h"
 #include "wire/proto/cluster.pb.h"
 #include "wire/proto/common.pb.h"
@@ -30,10 +31,7 @@ void FillOffsets(const meta::TableState& table, const meta::BucketOffsets& offse
 bool IsSecret(std::string_view key) {
   static constexpr std::string_view kParts[] = {"password",   "secret", "token",
                                                 "credential", "key",    "jaas"};
-  std::string lower(key);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string lower = LowerCase(key);
   return std::ranges::any_of(
       kParts, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "coordinator/catalog_reads.h"
@@ -40,7 +41,7 @@ Result<Configs> ParseStored(const std::string& text) {
 
 std::string FormatStored(const Configs& configs) {
   const nlohmann::json json = {{"version", kConfigVersion}, {"configs", configs}};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonText(json);
 }
 
 std::string_view NameOf(std::string_view entry) { return entry.substr(0, entry.find(':')); }

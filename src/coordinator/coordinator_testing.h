@@ -85,6 +85,7 @@ class Harness {
     return wire::ParseMessage<Response>(body);
   }
   meta::CatalogStatePtr state() const { return catalog->state(); }
+  io::Loop& client_loop() { return client_loop_; }
 
   // Short forms of the calls.
   Status CreateTable(const types::TablePath& path, const types::TableDescriptor& descriptor,

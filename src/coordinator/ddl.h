@@ -84,11 +84,13 @@ class Ddl {
   /// keys; a round that may still bring rows of a dropped one of the same name is waited for.
   /// Errors: kTableNotExist, those of partition_rules.h, kPartitionAlreadyExists, kPartitionMaxNum;
   /// kLakeTableAlreadyExist, the lake's, kRequestTimeOut when that round takes too long.
-  io::Task<Status> CreatePartition(types::TablePath path, PartitionSpec spec,
-                                   bool ignore_if_exists);
+  /// With `still`, nothing happens when the table, as it is when its turn comes, says no.
+  using Still = std::function<bool(const meta::TableState& table)>;
+  io::Task<Status> CreatePartition(types::TablePath path, PartitionSpec spec, bool ignore_if_exists,
+                                   Still still = nullptr);
   /// Errors: kTableNotExist, kTableNotPartitioned, kPartitionSpecInvalid, kPartitionNotExists.
   io::Task<Status> DropPartition(types::TablePath path, PartitionSpec spec,
-                                 bool ignore_if_not_exists);
+                                 bool ignore_if_not_exists, Still still = nullptr);
 
   /// Finish or undo what is half done. What cannot be done now (a lake or server that does not
   /// answer) stays for the next time and is returned as the first error.
@@ -131,7 +133,7 @@ class Ddl {
   bool RoundMayHold(const meta::TableState& table, const std::string& partition) const;
   io::Task<Status> CheckLakePartition(meta::TablePtr table, types::PartitionInfo partition);
   io::Task<Result<bool>> TryCreatePartition(types::TablePath path, PartitionSpec spec,
-                                            bool ignore_if_exists);
+                                            bool ignore_if_exists, Still still);
 
   // The work that a drop leaves behind.
   meta::DdlIntent DeletionOf(const types::TablePath& path, const DeleteIntent& deletion) const;

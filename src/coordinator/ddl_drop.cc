@@ -48,9 +48,10 @@ io::Task<Status> Ddl::DropTable(types::TablePath path, bool ignore_if_not_exists
 }
 
 io::Task<Status> Ddl::DropPartition(types::TablePath path, PartitionSpec spec,
-                                    bool ignore_if_not_exists) {
+                                    bool ignore_if_not_exists, Still still) {
   const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(path));
+  if (still && !still(*table)) co_return Status::OK();
   CO_ASSIGN_OR_RETURN(std::vector<std::string> values,
                       PartitionValues(table->info, spec, /*creating=*/false));
   const types::PartitionInfo named{.values = std::move(values)};

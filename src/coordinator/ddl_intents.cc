@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sluice::coordinator {
 
 namespace {
@@ -10,9 +12,7 @@ using Json = nlohmann::json;
 
 Status Broken(std::string_view kind) { return Corrupt("intent is broken kind=", kind); }
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string Dump(const Json& json) { return JsonText(json); }
 
 // The text under `key`, null when it is no string.
 const std::string* Text(const Json& json, const char* key) {

@@ -49,9 +49,9 @@ Status Ddl::CheckNewPartition(const meta::TableState& table,
 }
 
 io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec,
-                                      bool ignore_if_exists) {
+                                      bool ignore_if_exists, Still still) {
   for (int look = 0; look < kRoundLooksMax; ++look) {
-    auto done = co_await TryCreatePartition(path, spec, ignore_if_exists);
+    auto done = co_await TryCreatePartition(path, spec, ignore_if_exists, still);
     CO_RETURN_NOT_OK(done);
     if (*done) co_return Status::OK();
     co_await io::Sleep(*options_.loop, kRoundLook);
@@ -62,9 +62,10 @@ io::Task<Status> Ddl::CreatePartition(types::TablePath path, PartitionSpec spec,
 
 // False: a round may still bring rows of a dropped partition of this name into the lake.
 io::Task<Result<bool>> Ddl::TryCreatePartition(types::TablePath path, PartitionSpec spec,
-                                               bool ignore_if_exists) {
+                                               bool ignore_if_exists, Still still) {
   const shard::Turnstile::Turn turn = co_await turnstile_.Enter(*options_.loop);
   CO_ASSIGN_OR_RETURN(const meta::TablePtr table, state()->Table(path));
+  if (still && !still(*table)) co_return true;
   CO_ASSIGN_OR_RETURN(std::vector<std::string> values,
                       PartitionValues(table->info, spec, /*creating=*/true));
   const types::PartitionInfo named{.values = values};

@@ -5,6 +5,7 @@
 #include "coordinator/remote_log_internal.h"
 #include "io/crash_point.h"
 #include "types/kv_snapshot.h"
+#include "wire/bucket_id.h"
 
 namespace sluice::coordinator {
 
@@ -59,13 +60,6 @@ std::string KvFolderAt(const std::string& root, const meta::TableState& table,
   return partition == nullptr
              ? types::KvRemoteFolder(path, info.path, info.table_id)
              : types::KvRemoteFolder(path, info.path, info.table_id, partition->info);
-}
-
-template <typename Message>
-types::BucketId BucketIn(int64_t table_id, const Message& message) {
-  types::BucketId bucket{.table_id = table_id, .bucket = message.bucket_id()};
-  if (message.has_partition_id()) bucket.partition_id = message.partition_id();
-  return bucket;
 }
 
 }  // namespace
@@ -243,7 +237,7 @@ io::Task<Result<wire::AcquireKvSnapshotLeaseResponse>> KvSnapshots::Acquire(
     wire::PbKvSnapshotLeaseForTable missing;
     missing.set_table_id(table.table_id());
     for (const auto& wanted : table.bucket_snapshots()) {
-      const types::BucketId bucket = BucketIn(table.table_id(), wanted);
+      const types::BucketId bucket = wire::BucketIdOf(table.table_id(), wanted);
       if (now->FindKvSnapshot(bucket, wanted.snapshot_id()) == nullptr) {
         *missing.add_bucket_snapshots() = wanted;
       } else {
@@ -263,7 +257,7 @@ io::Task<Status> KvSnapshots::Release(std::shared_ptr<KvSnapshots> self,
                                       wire::ReleaseKvSnapshotLeaseRequest request) {
   KvSnapshotLeases::Buckets buckets;
   for (const auto& bucket : request.buckets_to_release())
-    buckets.insert(BucketIn(bucket.table_id(), bucket));
+    buckets.insert(wire::BucketIdOf(bucket.table_id(), bucket));
   CO_ASSIGN_OR_RETURN(KvSnapshotLeases::Buckets released,
                       self->leases_.Release(request.lease_id(), buckets));
   co_await RetireAll(self, std::move(released));

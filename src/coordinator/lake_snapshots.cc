@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "coordinator/lake_paths.h"
 #include "coordinator/lake_snapshots_internal.h"
+#include "coordinator/message_parts_internal.h"
 #include "io/crash_point.h"
 #include "meta/lake_offsets.h"
 #include "types/kv_snapshot.h"
@@ -21,20 +22,13 @@ Status CheckTables(int count) {
                " most=", kTablesMax);
 }
 
-template <typename Entry>
-meta::PartitionBucket BucketOf(const Entry& entry) {
-  meta::PartitionBucket bucket{.bucket = entry.bucket_id()};
-  if (entry.has_partition_id()) bucket.partition_id = entry.partition_id();
-  return bucket;
-}
-
 // The offsets that a request names, on top of `previous`. A partition may have been dropped while
 // it was tiered: its bucket is left out, since nobody reads it by this offset any more.
 template <typename Entries>
 Result<meta::BucketOffsets> MergeOffsets(const meta::TableState& table,
                                          meta::BucketOffsets previous, const Entries& entries) {
   for (const auto& entry : entries) {
-    const meta::PartitionBucket bucket = BucketOf(entry);
+    const meta::PartitionBucket bucket = PartitionBucketOf(entry);
     if (table.partitioned() != bucket.partition_id.has_value() || bucket.bucket < 0 ||
         bucket.bucket >= table.bucket_count()) {
       return Error(ErrorCode::kUnknownTableOrBucket, "no such bucket table=", table.info.path,
@@ -46,6 +40,19 @@ Result<meta::BucketOffsets> MergeOffsets(const meta::TableState& table,
   std::erase_if(previous,
                 [&](const auto& offset) { return table.FindBucket(offset.first) == nullptr; });
   return previous;
+}
+
+// Buckets of partitions that are gone may be among them, none that no partition has.
+Status CheckBuckets(const meta::TableState& table, const meta::BucketOffsets& offsets,
+                    const std::string& path) {
+  for (const auto& [bucket, offset] : offsets) {
+    if (table.partitioned() == bucket.partition_id.has_value() && bucket.bucket >= 0 &&
+        bucket.bucket < table.bucket_count())
+      continue;
+    return Corrupt("lake offsets name a bucket that the table lacks path=", path,
+                   " bucket=", bucket.bucket);
+  }
+  return Status::OK();
 }
 
 meta::BucketOffsets LatestOffsets(const meta::TableState& table) {
@@ -121,6 +128,7 @@ io::Task<Result<std::shared_ptr<const meta::BucketOffsets>>> LakeSnapshots::Read
     co_return Corrupt("lake offsets are of another table path=", path,
                       " table_id=", document.table_id, " expected=", table->info.table_id);
   }
+  CO_RETURN_NOT_OK(CheckBuckets(*table, document.offsets, path));
   co_return std::make_shared<const meta::BucketOffsets>(std::move(document.offsets));
 }
 
@@ -133,7 +141,7 @@ io::Task<Result<wire::CommitLakeTableSnapshotResponse>> LakeSnapshots::Commit(
   for (const wire::PbLakeTableSnapshotInfo& info : request.tables_req()) {
     for (const auto& bucket : info.buckets_req()) {
       if (bucket.has_max_timestamp())
-        timestamps[info.table_id()][BucketOf(bucket)] = bucket.max_timestamp();
+        timestamps[info.table_id()][PartitionBucketOf(bucket)] = bucket.max_timestamp();
     }
   }
   std::set<int64_t> by_path;
@@ -191,7 +199,7 @@ io::Task<Status> LakeSnapshots::CommitInline(wire::PbLakeTableSnapshotInfo info)
   snapshot.readable = snapshot.tiered;
   Timestamps timestamps;
   for (const auto& bucket : info.buckets_req()) {
-    if (bucket.has_max_timestamp()) timestamps[BucketOf(bucket)] = bucket.max_timestamp();
+    if (bucket.has_max_timestamp()) timestamps[PartitionBucketOf(bucket)] = bucket.max_timestamp();
   }
   co_return co_await Record(table, std::move(snapshot), std::nullopt, std::move(timestamps));
 }

@@ -353,6 +353,13 @@ TEST_F(LakeTieringTest, RefusesCommitsWithoutTheirFile) {
   EXPECT_CODE(ErrorCode::kStorage, Commit(1, folder + "/none.offsets", true));
   ASSERT_OK(h_.files.ReplaceFile(folder + "/other.offsets", meta::LakeOffsetsToJson(99, {})));
   EXPECT_CODE(ErrorCode::kCorruptRecord, Commit(1, folder + "/other.offsets", true));
+  // The table has three buckets at most, and no partitions.
+  for (const auto& [id, offset] : {std::pair(meta::PartitionBucket{.bucket = 1000}, 4),
+                                   {{.partition_id = 7, .bucket = 0}, 4}}) {
+    const std::string wrong = folder + "/wrong.offsets";
+    ASSERT_OK(h_.files.ReplaceFile(wrong, meta::LakeOffsetsToJson(table_id_, {{id, offset}})));
+    EXPECT_CODE(ErrorCode::kCorruptRecord, Commit(1, wrong, true));
+  }
   EXPECT_CODE(ErrorCode::kLakeSnapshotNotExist, Get(std::nullopt, false));
   const std::string path = Prepare({{0, 4}}).lake_table_offsets_path();
   ASSERT_OK(h_.DropTable(kTiered));

@@ -19,6 +19,24 @@ std::optional<AutoPartition> RulesOf(const meta::TableState& table) {
   return rules->enabled() ? std::make_optional(*std::move(rules)) : std::nullopt;
 }
 
+// By the options that the table has.
+bool IsOver(const meta::TableState& table, const std::vector<std::string>& values, int64_t now_ms) {
+  const std::optional<AutoPartition> rules = RulesOf(table);
+  if (!rules.has_value()) return false;
+  const std::optional<std::string> first = rules->FirstKept(now_ms);
+  return first.has_value() && values[rules->key_index()] < *first;
+}
+
+std::vector<std::string> WantedBy(const meta::TableState& table, int64_t now_ms, int64_t most) {
+  const std::optional<AutoPartition> rules = RulesOf(table);
+  return rules.has_value() ? rules->Wanted(now_ms, most) : std::vector<std::string>();
+}
+
+bool IsWanted(const meta::TableState& table, const std::string& value, int64_t now_ms,
+              int64_t most) {
+  return std::ranges::count(WantedBy(table, now_ms, most), value) > 0;
+}
+
 PartitionSpec SpecOfValues(const meta::TableState& table, const std::vector<std::string>& values) {
   PartitionSpec spec;
   const auto& keys = table.info.descriptor.partition_keys;
@@ -70,24 +88,22 @@ io::Task<void> PartitionKeeper::Keep(std::shared_ptr<PartitionKeeper> self, type
   co_await self->CreateWanted(table, now_ms);
 }
 
-bool PartitionKeeper::IsCurrent(const meta::TableState& table) const {
-  const meta::TablePtr now = options_.catalog->state()->FindTable(table.info.path);
-  return !stopped_ && now != nullptr && now->info.table_id == table.info.table_id;
-}
-
 io::Task<void> PartitionKeeper::DropOver(meta::TablePtr table, int64_t now_ms) {
-  const std::optional<AutoPartition> rules = RulesOf(*table);
-  const std::optional<std::string> first = rules->FirstKept(now_ms);
-  if (!first.has_value()) co_return;
   std::vector<std::vector<std::string>> over;
   for (const auto& [name, partition] : table->partitions) {
-    if (partition->info.values[rules->key_index()] < *first) over.push_back(partition->info.values);
+    if (IsOver(*table, partition->info.values, now_ms)) over.push_back(partition->info.values);
   }
   for (const std::vector<std::string>& values : over) {
-    if (!IsCurrent(*table)) co_return;
+    if (stopped_) co_return;
     PartitionSpec spec = SpecOfValues(*table, values);
-    const Status dropped = co_await options_.ddl->DropPartition(table->info.path, std::move(spec),
-                                                                /*ignore_if_not_exists=*/true);
+    Ddl::Still still = [table_id = table->info.table_id, values,
+                        now_ms](const meta::TableState& now) {
+      return now.info.table_id == table_id && IsOver(now, values, now_ms);
+    };
+    const Status dropped =
+        co_await options_.ddl->DropPartition(table->info.path, std::move(spec),
+                                             /*ignore_if_not_exists=*/true, std::move(still));
+    if (CodeOf(dropped) == ErrorCode::kTableNotExist) co_return;
     if (!dropped.ok()) {
       LogWarn("a partition that is over is not dropped yet table={} partition={} cause={}",
               table->info.path.ToString(), types::PartitionInfo{.values = values}.Name(),
@@ -99,20 +115,24 @@ io::Task<void> PartitionKeeper::DropOver(meta::TablePtr table, int64_t now_ms) {
 io::Task<void> PartitionKeeper::CreateWanted(meta::TablePtr table, int64_t now_ms) {
   // With several columns nobody knows the values of the others: writers make those partitions.
   if (table->info.descriptor.partition_keys.size() > 1) co_return;
-  const std::optional<AutoPartition> rules = RulesOf(*table);
   const int64_t most = options_.settings->max_partition_number;
-  const std::vector<std::string> wanted = rules->Wanted(now_ms, most);
+  const std::vector<std::string> wanted = WantedBy(*table, now_ms, most);
   for (const std::string& value : wanted) {
     if (table->FindPartition(value) != nullptr) continue;
-    if (!IsCurrent(*table)) co_return;
+    if (stopped_) co_return;
     Status created = options_.may_create();
     if (created.ok()) {
       std::vector<std::string> values{value};
       PartitionSpec spec = SpecOfValues(*table, values);
+      Ddl::Still still = [table_id = table->info.table_id, value, now_ms,
+                          most](const meta::TableState& now) {
+        return now.info.table_id == table_id && IsWanted(now, value, now_ms, most);
+      };
       created = co_await options_.ddl->CreatePartition(table->info.path, std::move(spec),
-                                                       /*ignore_if_exists=*/true);
+                                                       /*ignore_if_exists=*/true, std::move(still));
     }
     if (created.ok()) continue;
+    if (CodeOf(created) == ErrorCode::kTableNotExist) co_return;
     LogWarn("a partition by time is not made yet table={} partition={} cause={}",
             table->info.path.ToString(), value, created.ToString());
     if (CodeOf(created) == ErrorCode::kPartitionMaxNum) co_return;  // So it is for the others.

@@ -17,9 +17,10 @@ namespace sluice::coordinator {
 /// Makes the partitions that tables with `table.auto-partition.enabled` are to have by the wall
 /// clock, and drops those that are over.
 ///
-/// One table after another, each change a DDL of its own that waits for its turn. What fails is
-/// logged and comes again with the next look. Threads: confined to the coordinator's loop.
-/// Lifetime: shared with its timer until Stop.
+/// One table after another, each change a DDL of its own that waits for its turn and is left out
+/// when the table's options, as they are then, want it no more. What fails is logged and comes
+/// again with the next look. Threads: confined to the coordinator's loop. Lifetime: shared with its
+/// timer until Stop.
 class PartitionKeeper : public std::enable_shared_from_this<PartitionKeeper> {
  public:
   struct Options {
@@ -44,8 +45,6 @@ class PartitionKeeper : public std::enable_shared_from_this<PartitionKeeper> {
   static io::Task<void> KeepAll(std::shared_ptr<PartitionKeeper> self);
   io::Task<void> DropOver(meta::TablePtr table, int64_t now_ms);
   io::Task<void> CreateWanted(meta::TablePtr table, int64_t now_ms);
-  // Still the table that the look began with.
-  bool IsCurrent(const meta::TableState& table) const;
 
   Options options_;
   std::optional<io::Loop::TimerId> timer_;

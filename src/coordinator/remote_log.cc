@@ -1,17 +1,11 @@
 #include <set>
 
+#include "coordinator/message_parts_internal.h"
 #include "coordinator/remote_log_internal.h"
 #include "io/file.h"
 
 namespace sluice::coordinator {
 namespace {
-
-template <typename Request>
-meta::PartitionBucket RemoteBucketOf(const Request& request) {
-  meta::PartitionBucket bucket{.bucket = request.bucket_id()};
-  if (request.has_partition_id()) bucket.partition_id = request.partition_id();
-  return bucket;
-}
 
 Status CheckFences(const meta::CatalogState& state,
                    const wire::CommitRemoteLogManifestRequest& request) {
@@ -21,7 +15,7 @@ Status CheckFences(const meta::CatalogState& state,
                  request.coordinator_epoch(), " known=", state.coordinator_epoch);
   }
   ASSIGN_OR_RAISE(const meta::TablePtr table, state.Table(request.table_id()));
-  const meta::BucketState* bucket = table->FindBucket(RemoteBucketOf(request));
+  const meta::BucketState* bucket = table->FindBucket(PartitionBucketOf(request));
   if (bucket == nullptr) {
     return Error(ErrorCode::kUnknownTableOrBucket, "no such bucket table=", table->info.path,
                  " bucket=", request.bucket_id());
@@ -47,7 +41,7 @@ Result<wire::CommitRemoteLogManifestResponse> CommitRemoteLog(
                                                        ? request.highest_copied_end_offset()
                                                        : request.remote_log_end_offset()};
   RETURN_NOT_OK(
-      catalog.RecordRemoteLog(request.table_id(), RemoteBucketOf(request), std::move(remote)));
+      catalog.RecordRemoteLog(request.table_id(), PartitionBucketOf(request), std::move(remote)));
   wire::CommitRemoteLogManifestResponse response;
   response.set_commitsuccess(true);
   return response;

@@ -7,6 +7,7 @@
 #include "coordinator/table_options.h"
 #include "types/agg_function.h"
 #include "types/duration.h"
+#include "types/nested_type.h"
 #include "types/table_options.h"
 
 namespace sluice::coordinator {
@@ -22,11 +23,7 @@ constexpr std::string_view kReservedColumns[] = {
     "__offset", "__timestamp", "__bucket", "_change_type", "_log_offset", "_commit_timestamp"};
 constexpr int64_t kKvFormatVersion = 2;
 constexpr int64_t kZstdLevelMax = 22;
-
-bool IsNested(const DataType& type) {
-  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap ||
-         type.kind() == TypeKind::kRow;
-}
+constexpr int64_t kIdBlockMax = 1'000'000'000;
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
@@ -49,7 +46,7 @@ Status CheckKey(const TableDescriptor& descriptor, const std::vector<std::string
     if (index < 0) return Error(ErrorCode::kInvalidTable, what, " names no column column=", name);
     if (!seen.insert(name).second)
       return Error(ErrorCode::kInvalidTable, what, " repeats a column column=", name);
-    if (IsNested(*descriptor.schema.columns[index].type)) {
+    if (types::IsNested(*descriptor.schema.columns[index].type)) {
       return Error(ErrorCode::kInvalidTable, what,
                    " has a column of type ARRAY, MAP or ROW column=", name);
     }
@@ -143,8 +140,9 @@ Status CheckFormats(const TableDescriptor& descriptor) {
   if (IntegerOption(descriptor, "table.kv.format-version", 1) > kKvFormatVersion) {
     return BadOption("kv format version is not known", "table.kv.format-version");
   }
-  if (IntegerOption(descriptor, "table.auto-increment.cache-size", 1) <= 0) {
-    return BadOption("not positive", "table.auto-increment.cache-size");
+  const int64_t id_block = IntegerOption(descriptor, "table.auto-increment.cache-size", 1);
+  if (id_block < 1 || id_block > kIdBlockMax) {
+    return BadOption("not between 1 and 1000000000", "table.auto-increment.cache-size");
   }
   if (IntegerOption(descriptor, "table.log.tiered.local-segments", 2) <= 0) {
     return BadOption("not positive", "table.log.tiered.local-segments");
@@ -331,7 +329,7 @@ Status ValidateAggFunction(const TableDescriptor& descriptor, const Column& colu
 
 Status ValidatePartitionType(const Column& column) {
   const TypeKind kind = column.type->kind();
-  if (IsNested(*column.type) || kind == TypeKind::kDecimal) {
+  if (types::IsNested(*column.type) || kind == TypeKind::kDecimal) {
     return Invalid("type cannot partition a table", column.name);
   }
   return Status::OK();

@@ -253,7 +253,12 @@ TEST(TableRulesTest, ChecksAutoIncrement) {
   TableDescriptor counting = Table({"day"});
   counting.schema.auto_increment = {"id"};
   EXPECT_OK(Check(counting));
-  EXPECT_OK(Check(With(counting, "table.auto-increment.cache-size", "1")));
+  for (const char* size : {"1", "1000000000"})
+    EXPECT_OK(Check(With(counting, "table.auto-increment.cache-size", size)));
+  for (const char* size : {"1000000001", "9223372036854775807"}) {
+    EXPECT_CODE(ErrorCode::kInvalidConfig,
+                Check(With(counting, "table.auto-increment.cache-size", size)));
+  }
   EXPECT_CODE(ErrorCode::kInvalidConfig,
               Check(With(counting, "table.auto-increment.cache-size", "0")));
   EXPECT_CODE(ErrorCode::kInvalidTable, Check(With(counting, "table.merge-engine", "first_row")));

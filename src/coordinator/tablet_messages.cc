@@ -24,17 +24,6 @@ void SetBucketId(const types::BucketId& id, wire::PbTableBucket* out) {
   out->set_bucket_id(id.bucket);
 }
 
-void AddBuckets(const std::vector<meta::BucketState>& buckets,
-                google::protobuf::RepeatedPtrField<wire::PbBucketMetadata>* out) {
-  for (size_t i = 0; i < buckets.size(); ++i) {
-    wire::PbBucketMetadata* bucket = out->Add();
-    bucket->set_bucket_id(static_cast<int32_t>(i));
-    if (buckets[i].leader >= 0) bucket->set_leader_id(buckets[i].leader);
-    for (const int32_t replica : buckets[i].replicas) bucket->add_replica_id(replica);
-    bucket->set_leader_epoch(buckets[i].leader_epoch);
-  }
-}
-
 void AddPartition(int64_t table_id, const meta::PartitionState& partition,
                   wire::UpdateMetadataRequest* out) {
   wire::PbPartitionMetadata* metadata = out->add_partition_metadata();

@@ -22,6 +22,19 @@ struct PlacedBucket {
 std::vector<PlacedBucket> BucketsOf(const meta::TableState& table,
                                     const meta::PartitionState* partition = nullptr);
 
+/// Add the buckets of a table or partition, whose numbers are their places, to the repeated
+/// PbBucketMetadata of a message.
+template <typename Entries>
+void AddBuckets(const std::vector<meta::BucketState>& buckets, Entries* out) {
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    auto* bucket = out->Add();
+    bucket->set_bucket_id(static_cast<int32_t>(i));
+    if (buckets[i].leader >= 0) bucket->set_leader_id(buckets[i].leader);
+    for (const int32_t replica : buckets[i].replicas) bucket->add_replica_id(replica);
+    bucket->set_leader_epoch(buckets[i].leader_epoch);
+  }
+}
+
 // The calls of wire/proto/replication.proto, ready to send.
 /// Servers, and the tables named with all their partitions, or `partition` alone.
 io::Call UpdateMetadataCall(int32_t coordinator_epoch, const CoordinatorAddress& coordinator,

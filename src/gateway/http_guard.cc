@@ -4,14 +4,10 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace sluice::gateway {
 namespace {
-
-char LowerChar(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool SameText(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, LowerChar, LowerChar);
-}
 
 // "[::1]:9180" as "::1"; "localhost" as it is.
 std::string_view HostOf(std::string_view authority) {
@@ -36,7 +32,7 @@ bool SameOrigin(std::string_view origin, std::string_view host) {
   for (const auto& [scheme, port] :
        {std::pair<std::string_view, std::string_view>{"http://", ":80"}, {"https://", ":443"}}) {
     if (!origin.starts_with(scheme)) continue;
-    return SameText(WithoutPort(origin.substr(scheme.size()), port), WithoutPort(host, port));
+    return SameUpToCase(WithoutPort(origin.substr(scheme.size()), port), WithoutPort(host, port));
   }
   return false;
 }
@@ -49,13 +45,13 @@ std::string_view AuthorityOf(std::string_view origin) {
 bool IsJson(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
   while (type.ends_with(' ')) type.remove_suffix(1);
-  return SameText(type, "application/json");
+  return SameUpToCase(type, "application/json");
 }
 
 }  // namespace
 
 bool IsLoopback(std::string_view host) {
-  if (SameText(host, "localhost") || host == "::1") return true;
+  if (SameUpToCase(host, "localhost") || host == "::1") return true;
   return host.starts_with("127.") && IsAddress(host);
 }
 
@@ -64,12 +60,12 @@ HttpGuard::HttpGuard(std::string bound_host, std::vector<std::string> allowed)
 
 bool HttpGuard::IsAllowed(std::string_view host) const {
   return std::ranges::any_of(allowed_, [&](const std::string& allowed) {
-    return allowed == "*" || SameText(allowed, host);
+    return allowed == "*" || SameUpToCase(allowed, host);
   });
 }
 
 bool HttpGuard::IsOurs(std::string_view host) const {
-  if (IsLoopback(host) || SameText(host, bound_host_) || IsAllowed(host)) return true;
+  if (IsLoopback(host) || SameUpToCase(host, bound_host_) || IsAllowed(host)) return true;
   // An address is not a name that somebody else could point elsewhere.
   const bool everywhere = bound_host_.empty() || bound_host_ == "0.0.0.0" || bound_host_ == "::";
   return everywhere && IsAddress(host);

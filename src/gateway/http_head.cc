@@ -6,6 +6,8 @@
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace sluice::gateway {
 namespace {
 
@@ -13,14 +15,6 @@ namespace http = boost::beast::http;
 
 HttpRefusal Malformed(std::string_view what) {
   return {400, "malformed HTTP request, " + std::string(what)};
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 // Text up to `end`, which is taken too; all of it when there is none.
@@ -118,7 +112,7 @@ std::optional<HttpRefusal> HttpReader::TakeHead() {
   head->method = View(message.method_string());
   if (auto refusal = ReadTarget(View(message.target()), head.get())) return refusal;
   for (const auto& field : message) {
-    head->headers[Lower(View(field.name_string()))] = View(field.value());
+    head->headers[LowerCase(View(field.name_string()))] = View(field.value());
   }
   if (message.count(http::field::host) > 1) return Malformed("two host headers");
   if (head->headers.contains("transfer-encoding")) {
@@ -126,7 +120,7 @@ std::optional<HttpRefusal> HttpReader::TakeHead() {
   }
   head->body_bytes = parser.content_length().value_or(0);
   head->keep_alive = parser.keep_alive();
-  head->expects_go = Lower(head->Header("expect")) == "100-continue";
+  head->expects_go = LowerCase(head->Header("expect")) == "100-continue";
   head_ = std::move(head);
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_text.h"
 #include "base/log.h"
 #include "gateway/http_connection_internal.h"
 #include "gateway/http_files.h"
@@ -43,8 +44,7 @@ HttpResponse ErrorResponse(const Status& status) {
   const ErrorCode code = CodeOf(status);
   // Text of users may hold broken UTF-8; it is replaced, not refused.
   const nlohmann::json body = {{"code", NameOf(code)}, {"message", status.message()}};
-  return {.status = StatusOf(code),
-          .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  return {.status = StatusOf(code), .body = JsonText(body)};
 }
 
 HttpResponse NotFound(std::string_view path) {

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sluice::gateway {
 namespace {
 
@@ -75,7 +77,7 @@ Result<std::string> Overview::Json() {
   }
   std::erase_if(samples_, [this](const auto& entry) { return entry.second.revision != revision_; });
   answered_ms_ = now_ms;
-  answer_ = document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  answer_ = JsonText(document);
   return answer_;
 }
 

@@ -93,7 +93,7 @@ class Overview {
   io::Clock& clock_;
   const std::string version_;
   const int64_t started_ms_;
-  std::mutex mutex_;
+  std::mutex mutex_;                        // Guards what follows; held while the source is asked.
   std::map<std::string, Samples> samples_;  // Of the tables of the last answer.
   int64_t revision_ = 0;
   std::optional<int64_t> answered_ms_;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "sql/format.h"
 #include "sql/session.h"
 
@@ -17,9 +18,7 @@ namespace {
 constexpr int64_t kRowsPerEvent = 1000;
 constexpr int64_t kBytesPerEvent = 1 << 20;  // Of the rows as the engine gave them, roughly.
 
-std::string Line(const nlohmann::json& event) {
-  return event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+std::string Line(const nlohmann::json& event) { return JsonText(event) + "\n"; }
 
 std::string ErrorLine(const Status& status) {
   return Line({{"kind", "error"}, {"code", NameOf(CodeOf(status))}, {"message", status.message()}});

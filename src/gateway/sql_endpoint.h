@@ -58,6 +58,7 @@ class SqlEndpoint {
   void ArmWatch();
 
   const Options options_;
+  // Guards what follows up to `watch_`, and what entries and operations say of themselves.
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> sessions_;
   std::map<std::string, std::shared_ptr<Operation>> running_;

@@ -164,7 +164,7 @@ class Completion {
   struct State {
     explicit State(Loop& l) : loop(l) {}
     Loop& loop;
-    std::mutex mutex;
+    std::mutex mutex;  // Guards what follows.
     std::optional<T> value;
     bool taken = false;
     std::coroutine_handle<> waiter;
@@ -207,7 +207,7 @@ template <typename T>
 T SyncWait(Loop& loop, Task<T> task) {
   CHECK(!loop.IsCurrent());
   struct Shared {
-    std::mutex mutex;
+    std::mutex mutex;  // Guards the value.
     std::condition_variable done;
     std::optional<T> value;
   };

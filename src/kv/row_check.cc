@@ -6,6 +6,7 @@
 #include <arrow/util/utf8.h>
 
 #include "base/bytes.h"
+#include "types/nested_type.h"
 #include "wire/log_rows.h"
 
 namespace sluice::kv {
@@ -30,11 +31,6 @@ bool HasRange(const types::DataType& type) {
   }
 }
 
-bool IsNested(const types::DataType& type) {
-  return type.kind() == types::TypeKind::kArray || type.kind() == types::TypeKind::kMap ||
-         type.kind() == types::TypeKind::kRow;
-}
-
 constexpr size_t kNestedRowsMax = 1024;  // Whose nested values are checked together.
 
 size_t BinaryBytes(const arrow::ArrayData& data) {
@@ -57,7 +53,7 @@ Status TooLarge() {
 std::vector<types::DataTypePtr> NestedTypes(const types::RowCodec& codec) {
   std::vector<types::DataTypePtr> nested;
   for (const auto& type : codec.columns()) {
-    if (IsNested(*type)) nested.push_back(type);
+    if (types::IsNested(*type)) nested.push_back(type);
   }
   return nested;
 }
@@ -75,7 +71,7 @@ RowCheck::RowCheck(const types::Schema& schema, const types::RowCodec& codec)
     const std::string& name = schema.columns[i].name;
     if (IsText(*type)) texts_.push_back({i, name});
     if (HasRange(*type)) ranges_.push_back({i, name, {codec.format(), type}});
-    if (IsNested(*type)) nested_.push_back(i);
+    if (types::IsNested(*type)) nested_.push_back(i);
   }
 }
 

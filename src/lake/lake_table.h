@@ -223,6 +223,8 @@ struct OrphanOptions {
 /// Threads: any; calls may block on files. Two writers of one table meet at Commit alone.
 class LakeTable {
  public:
+  static constexpr int64_t kReadBytesMax = int64_t{16} << 20;
+
   virtual ~LakeTable() = default;
   virtual const types::TablePath& path() const = 0;
   /// The schema when the table was opened.
@@ -258,9 +260,11 @@ class LakeTable {
   virtual Result<LakePlan> Plan(const LakeSnapshot& snapshot, const PlanOptions& options) = 0;
   /// Rows of a split: the named columns of the newest schema, in that order (none = row counts
   /// only), matched to the files by field id; columns that a file lacks are NULL. Primary-key rows
-  /// come in key order, newest per key, deleted ones left out.
+  /// come in key order, newest per key, deleted ones left out. A batch holds `bytes_max` or a
+  /// few rows, and the reader a few times as much.
   virtual Result<std::unique_ptr<LakeReader>> Read(const LakeSplit& split,
-                                                   const std::vector<std::string>& columns) = 0;
+                                                   const std::vector<std::string>& columns,
+                                                   int64_t bytes_max = kReadBytesMax) = 0;
   /// False when no row that meets the predicates can be in this partition (text values in key
   /// order) and bucket, in the lake or in a log whose rows are placed as the lake's.
   virtual Result<bool> MayHold(const std::vector<std::string>& partition, int32_t bucket,

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/json_text.h"
 #include "types/data_type.h"
 
 namespace sluice::lake {
@@ -20,9 +21,7 @@ using types::DataType;
 using types::DataTypePtr;
 using types::TypeKind;
 
-std::string Quote(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string Quote(const std::string& text) { return JsonText(nlohmann::json(text)); }
 
 // As Java prints it: "2.0", "1.0E300".
 template <typename T>

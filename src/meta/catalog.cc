@@ -1,6 +1,7 @@
 #include "meta/catalog.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "meta/nodes_internal.h"
@@ -45,6 +46,10 @@ Result<int64_t> Catalog::TakeFromCounter(const std::string& path, int64_t count,
   int64_t last = 0;
   if (node.has_value()) {
     ASSIGN_OR_RAISE(last, nodes::ReadCounter(node->value));
+  }
+  if (last > std::numeric_limits<int64_t>::max() - count) {
+    return Error(ErrorCode::kUnknownServer, "numbers are used up, node=", path, " last=", last,
+                 " count=", count);
   }
   ops->push_back(MetaStore::Put(path, std::to_string(last + count)));
   return last + 1;

@@ -460,11 +460,14 @@ TEST(LakeOffsetsTest, ReadsBackWhatItWrote) {
 TEST(LakeOffsetsTest, RefusesBrokenDocuments) {
   for (const char* text :
        {"", "[]", "{}", R"({"table_id":"x"})", R"({"table_id":1,"bucket_offsets":7})",
-        R"({"table_id":1,"bucket_offsets":["a"]})",
+        R"({"table_id":1,"bucket_offsets":["a"]})", R"({"table_id":1,"bucket_offsets":[-2]})",
         R"({"table_id":1,"partition_offsets":[{"bucket_offsets":[1]}]})"}) {
     SCOPED_TRACE(text);
     EXPECT_CODE(ErrorCode::kCorruptRecord, LakeOffsetsFromJson(text));
   }
+  std::string many = R"({"table_id":1,"bucket_offsets":[0)";
+  for (int i = 0; i < 1 << 20; ++i) many += ",0";
+  EXPECT_CODE(ErrorCode::kCorruptRecord, LakeOffsetsFromJson(many + "]}"));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "base/json_text.h"
 #include "meta/json_internal.h"
 
 namespace sluice::meta {
@@ -69,8 +70,6 @@ Result<std::vector<JsonDocument>> JsonDocument::Objects(const char* key) const {
   return documents;
 }
 
-std::string Dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string Dump(const Json& value) { return JsonText(value); }
 
 }  // namespace sluice::meta

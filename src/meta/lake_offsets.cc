@@ -8,8 +8,7 @@ namespace sluice::meta {
 namespace {
 
 constexpr int64_t kUnknown = -1;
-constexpr int32_t kBucketMax =
-    1 << 20;  // Guards the array that a damaged offset map would ask for.
+constexpr int32_t kBucketMax = 1 << 20;  // More than any table has.
 
 void Place(std::vector<int64_t>* array, int32_t bucket, int64_t offset) {
   CHECK(bucket >= 0 && bucket < kBucketMax);
@@ -21,9 +20,12 @@ Status Read(const JsonDocument& document, std::optional<int64_t> partition_id, B
   if (!document.Has("bucket_offsets") || !document.value()["bucket_offsets"].is_array()) {
     return document.Broken("bucket_offsets");
   }
+  const Json& array = document.value()["bucket_offsets"];
+  if (array.size() > kBucketMax) return document.Broken("bucket_offsets");
   int32_t bucket = 0;
-  for (const Json& offset : document.value()["bucket_offsets"]) {
-    if (!offset.is_number_integer()) return document.Broken("bucket_offsets");
+  for (const Json& offset : array) {
+    if (!offset.is_number_integer() || offset.get<int64_t>() < kUnknown)
+      return document.Broken("bucket_offsets");
     if (offset.get<int64_t>() != kUnknown) (*out)[{partition_id, bucket}] = offset.get<int64_t>();
     ++bucket;
   }

@@ -60,7 +60,8 @@ class MetaStore {
   /// Do all steps, or none.
   /// Errors: AlreadyExists (Create of a node that is there), KeyError (no such node),
   /// kInvalidUpdateVersion (another version), Invalid (Delete of a node with children, a malformed
-  /// path), kStorage when the disk refused.
+  /// path), kStorage when the disk refused: then nothing has happened, but a process that stops
+  /// before its next Apply may find the steps done at its start.
   virtual Status Apply(std::vector<Op> ops) = 0;
 };
 

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "coordinator/tablet_messages.h"
 #include "server/metadata_replies_internal.h"
 
 namespace sluice::server {
@@ -24,18 +25,6 @@ void FillServers(const ClusterAddresses& addresses, std::string_view listener,
   }
 }
 
-void FillBuckets(const std::vector<meta::BucketState>& buckets,
-                 google::protobuf::RepeatedPtrField<wire::PbBucketMetadata>* out) {
-  for (size_t i = 0; i < buckets.size(); ++i) {
-    const meta::BucketState& bucket = buckets[i];
-    auto* entry = out->Add();
-    entry->set_bucket_id(static_cast<int32_t>(i));
-    if (bucket.leader >= 0) entry->set_leader_id(bucket.leader);
-    for (const int32_t replica : bucket.replicas) entry->add_replica_id(replica);
-    entry->set_leader_epoch(bucket.leader_epoch);
-  }
-}
-
 void FillTable(const meta::TableState& table, const std::map<std::string, std::string>& additions,
                wire::PbTableMetadata* out) {
   out->mutable_table_path()->set_database_name(table.info.path.database);
@@ -46,7 +35,7 @@ void FillTable(const meta::TableState& table, const std::map<std::string, std::s
   out->set_created_time(table.info.created_ms);
   out->set_modified_time(table.info.modified_ms);
   if (!table.info.remote_data_dir.empty()) out->set_remote_data_dir(table.info.remote_data_dir);
-  FillBuckets(table.buckets, out->mutable_bucket_metadata());
+  coordinator::AddBuckets(table.buckets, out->mutable_bucket_metadata());
 }
 
 void FillPartition(const meta::TableState& table, const meta::PartitionState& partition,
@@ -55,7 +44,7 @@ void FillPartition(const meta::TableState& table, const meta::PartitionState& pa
   out->set_partition_name(partition.info.Name());
   out->set_partition_id(partition.info.partition_id);
   out->set_bucket_count(static_cast<int32_t>(partition.buckets.size()));
-  FillBuckets(partition.buckets, out->mutable_bucket_metadata());
+  coordinator::AddBuckets(partition.buckets, out->mutable_bucket_metadata());
 }
 
 // Counts down what an answer may still hold.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
 #include "sql/binder_internal.h"
 
 namespace sluice::sql {
@@ -47,11 +48,6 @@ Named FindColumn(const Scope& scope, const std::vector<ast::Name>& names, size_t
   const Named row = FindAt(scope, names, 1, 0);
   const bool is_row = row.column != nullptr && row.column->value->type.kind == SqlKind::kRow;
   return is_row ? row : named;
-}
-
-bool SameUpToCase(const std::string& a, const std::string& b) {
-  return std::ranges::equal(a, b,
-                            [](char x, char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 std::string Hint(const Scope& scope, const std::string& name) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "sql/binder_internal.h"
 #include "sql/java_text.h"
 
@@ -78,9 +79,7 @@ Result<BoundPtr> Binder::Impl::FloorTo(const ast::Expr& call, BoundPtr time) {
     return InvalidAt(call.at, call.name,
                      " needs a date or timestamp, type=", time->type.ToString());
   const SqlType type = time->type;
-  std::string unit = call.text;
-  std::ranges::transform(unit, unit.begin(),
-                         [](char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string unit = LowerCase(call.text);
   constexpr std::string_view kUnits[] = {"year",        "quarter", "month",   "week",
                                          "day",         "hour",    "minute",  "second",
                                          "millisecond", "decade",  "century", "millennium"};

@@ -49,7 +49,7 @@ class ScanRegistry {
   }
 
  private:
-  std::mutex mutex_;
+  std::mutex mutex_;  // Guards what follows.
   std::map<int64_t, std::shared_ptr<const ScanBinding>> bindings_;
 };
 

@@ -203,7 +203,7 @@ namespace {
 Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
                                               std::vector<SourceColumn> columns,
                                               std::shared_ptr<lake::LakeTable> table,
-                                              UnpinnedTables& unpinned) {
+                                              const FlussCatalogOptions& options) {
   std::optional<lake::LakeSnapshot> snapshot;
   if (ref.as_of_ms) {
     ASSIGN_OR_RAISE(snapshot, table->SnapshotAtTime(*ref.as_of_ms));
@@ -212,11 +212,15 @@ Result<std::shared_ptr<TableView>> ViewOfLake(const TableRef& ref,
   } else {
     ASSIGN_OR_RAISE(snapshot, table->LatestSnapshot());
   }
-  if (!snapshot) return MakeLakeView(std::move(columns), std::move(table), std::nullopt, nullptr);
-  ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, ref.path, snapshot->id, unpinned));
+  if (!snapshot) {
+    return MakeLakeView(std::move(columns), std::move(table), std::nullopt, nullptr,
+                        options.passing);
+  }
+  ASSIGN_OR_RAISE(auto pin, LakePin::Take(table, ref.path, snapshot->id, *options.unpinned));
   auto plan = table->Plan(*snapshot, {});
   if (!plan.ok()) return LakeError(*table, plan.status());
-  return MakeLakeView(std::move(columns), std::move(table), *std::move(plan), std::move(pin));
+  return MakeLakeView(std::move(columns), std::move(table), *std::move(plan), std::move(pin),
+                      options.passing);
 }
 
 }  // namespace
@@ -259,7 +263,7 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref,
     ASSIGN_OR_RAISE(auto table, OpenLake(ref.path));
     if (!ref.as_of_ms && !ref.as_of_snapshot) RETURN_NOT_OK(CheckNewest(ref.path, *table));
     auto columns = ColumnsOfLake(table->schema(), bound);
-    return ViewOfLake(ref, std::move(columns), std::move(table), *options_.unpinned);
+    return ViewOfLake(ref, std::move(columns), std::move(table), options_);
   }
 
   UnionPlanner planner{.cluster = options_.cluster,
@@ -267,6 +271,7 @@ Result<std::shared_ptr<TableView>> FlussTableCatalog::View(const TableRef& ref,
                        .interruption = interruption(),
                        .unpinned = *options_.unpinned,
                        .memory = options_.memory,
+                       .passing = options_.passing,
                        .planned_anew = options_.planned_anew,
                        .scans = scans};
   planner.open_lake = [this](const types::TablePath& path) { return OpenLake(path); };

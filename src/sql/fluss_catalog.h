@@ -26,8 +26,10 @@ struct FlussCatalogOptions {
   ViewStore* views = nullptr;
   LakeStateSource lake_state;  ///< Null where tables are not tiered.
   // Shared by the catalogs of all sessions.
-  /// For rows outside of the engine.
+  /// For rows outside of the engine that a statement keeps.
   std::shared_ptr<MemoryBudget> memory = std::make_shared<MemoryBudget>(int64_t{512} << 20);
+  /// For rows on their way to the engine: a scan takes less at a time, the fewer bytes are left.
+  std::shared_ptr<MemoryBudget> passing = std::make_shared<MemoryBudget>(int64_t{256} << 20);
   /// How often a read had to be planned anew.
   std::shared_ptr<std::atomic<int64_t>> planned_anew = std::make_shared<std::atomic<int64_t>>(0);
   std::shared_ptr<UnpinnedTables> unpinned = std::make_shared<UnpinnedTables>();

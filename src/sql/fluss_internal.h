@@ -12,6 +12,7 @@
 #include "client/admin.h"
 #include "client/log_scanner.h"
 #include "lake/lake_table.h"
+#include "sql/scan_share_internal.h"
 #include "sql/table_source.h"
 #include "sql/union_read.h"
 #include "sql/unpinned_tables.h"
@@ -51,7 +52,8 @@ struct UnionRead {
   std::shared_ptr<lake::LakeTable> lake;                   // Null when no lake snapshot is read.
   std::optional<lake::LakePlan> lake_plan;
   std::shared_ptr<LakePin> pin;
-  std::shared_ptr<MemoryBudget> memory;
+  std::shared_ptr<MemoryBudget> memory;   // Of rows that are kept.
+  std::shared_ptr<MemoryBudget> passing;  // Of rows on their way to the engine.
   std::shared_ptr<KeptKeys> kept;  // Null: every scan finds the point of the key stores by itself.
 
   types::BucketId IdOf(const UnionBucket& bucket) const;
@@ -66,6 +68,7 @@ struct UnionPlanner {
   std::shared_ptr<Interruption> interruption;
   UnpinnedTables& unpinned;
   std::shared_ptr<MemoryBudget> memory;
+  std::shared_ptr<MemoryBudget> passing;
   std::shared_ptr<std::atomic<int64_t>> planned_anew;  ///< Counts.
   int scans = 1;                                       ///< Of the read, by one statement.
   std::function<Result<std::shared_ptr<lake::LakeTable>>(const types::TablePath&)> open_lake;
@@ -106,7 +109,8 @@ std::shared_ptr<TableView> MakeUnionView(std::shared_ptr<const UnionRead> read);
 std::shared_ptr<TableView> MakeLakeView(std::vector<SourceColumn> columns,
                                         std::shared_ptr<lake::LakeTable> table,
                                         std::optional<lake::LakePlan> plan,
-                                        std::unique_ptr<LakePin> pin);
+                                        std::unique_ptr<LakePin> pin,
+                                        std::shared_ptr<MemoryBudget> passing);
 /// Rows that are there already.
 std::shared_ptr<TableView> MakeBatchView(std::vector<SourceColumn> columns,
                                          std::shared_ptr<arrow::RecordBatch> rows);
@@ -131,7 +135,7 @@ class LogTail {
   const types::BucketId& bucket() const { return bucket_; }
 
  private:
-  LogTail() = default;
+  explicit LogTail(std::shared_ptr<MemoryBudget> passing) : share_(std::move(passing)) {}
   Status Explained(const Status& error) const;
   Status CheckNotCut(int64_t position) const;
   io::Loop* loop_ = nullptr;
@@ -142,6 +146,7 @@ class LogTail {
   types::BucketId bucket_;
   int64_t from_ = 0;
   int64_t to_ = 0;
+  ScanShare share_;
   std::vector<client::ScanBatch> waiting_;
   size_t next_ = 0;
   int64_t position_ = -1;  // Of the scanner, when it was last looked at.

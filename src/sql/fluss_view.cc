@@ -1,4 +1,5 @@
 #include <arrow/api.h>
+#include <arrow/util/byte_size.h>
 
 #include <algorithm>
 
@@ -108,25 +109,31 @@ class PartSource : public ScanSource {
 
 class LakeSplitReader : public BatchReader {
  public:
-  LakeSplitReader(std::shared_ptr<lake::LakeTable> table, std::unique_ptr<lake::LakeReader> reader)
-      : table_(std::move(table)), reader_(std::move(reader)) {}
+  LakeSplitReader(std::shared_ptr<lake::LakeTable> table, ScanShare share,
+                  std::unique_ptr<lake::LakeReader> reader)
+      : table_(std::move(table)), share_(std::move(share)), reader_(std::move(reader)) {}
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
     auto batch = reader_->Next();
     if (!batch.ok()) return LakeError(*table_, batch.status());
+    share_.Took(*batch == nullptr ? 0 : arrow::util::ReferencedBufferSize(**batch).ValueOr(0));
     return batch;
   }
 
  private:
   std::shared_ptr<lake::LakeTable> table_;
+  ScanShare share_;
   std::unique_ptr<lake::LakeReader> reader_;
 };
 
 Result<std::unique_ptr<BatchReader>> OpenSplit(const std::shared_ptr<lake::LakeTable>& table,
                                                const lake::LakeSplit& split,
-                                               const std::vector<std::string>& columns) {
-  auto reader = table->Read(split, columns);
+                                               const std::vector<std::string>& columns,
+                                               const std::shared_ptr<MemoryBudget>& passing) {
+  ScanShare share(passing);
+  auto reader = table->Read(split, columns, share.batch_bytes());
   if (!reader.ok()) return LakeError(*table, reader.status());
-  return std::make_unique<LakeSplitReader>(table, std::move(reader).ValueUnsafe());
+  return std::make_unique<LakeSplitReader>(table, std::move(share),
+                                           std::move(reader).ValueUnsafe());
 }
 
 /// The log of an append table.
@@ -196,8 +203,9 @@ class UnionView : public TableView {
     std::vector<PartSource::Opener> parts;
     if (whole->lake_plan) {
       for (const lake::LakeSplit& split : whole->lake_plan->splits) {
-        parts.push_back(
-            [read = whole, &split, names] { return OpenSplit(read->lake, split, names); });
+        parts.push_back([read = whole, &split, names] {
+          return OpenSplit(read->lake, split, names, read->passing);
+        });
       }
     }
     std::vector<std::string> fetched = names;
@@ -238,8 +246,9 @@ class UnionView : public TableView {
     }
     for (const auto& [bucket, lake_part] : splits) {  // Partitions that live only in the lake.
       for (const lake::LakeSplit* split : lake_part) {
-        parts.push_back(
-            [read = whole, split, names] { return OpenSplit(read->lake, *split, names); });
+        parts.push_back([read = whole, split, names] {
+          return OpenSplit(read->lake, *split, names, read->passing);
+        });
       }
     }
     return std::make_unique<PartSource>(std::move(parts));
@@ -252,8 +261,9 @@ class UnionView : public TableView {
     if (part.base == UnionPart::Base::kKeys) return OpenKeys(read, part, names, key_of);
     std::vector<ChainReader::Opener> openers;
     for (const lake::LakeSplit* split : lake_part) {
-      openers.push_back(
-          [read, split, with_key] { return OpenSplit(read->lake, *split, with_key); });
+      openers.push_back([read, split, with_key] {
+        return OpenSplit(read->lake, *split, with_key, read->passing);
+      });
     }
     auto base = std::make_unique<ChainReader>(std::move(openers));
     KeyTail tail;
@@ -271,8 +281,12 @@ class UnionView : public TableView {
 class LakeView : public TableView {
  public:
   LakeView(std::vector<SourceColumn> columns, std::shared_ptr<lake::LakeTable> table,
-           std::optional<lake::LakePlan> plan, std::unique_ptr<LakePin> pin)
-      : columns_(std::move(columns)), table_(std::move(table)), pin_(std::move(pin)) {
+           std::optional<lake::LakePlan> plan, std::unique_ptr<LakePin> pin,
+           std::shared_ptr<MemoryBudget> passing)
+      : columns_(std::move(columns)),
+        table_(std::move(table)),
+        pin_(std::move(pin)),
+        passing_(std::move(passing)) {
     if (plan) plan_ = std::make_shared<const lake::LakePlan>(std::move(*plan));
   }
   const std::vector<SourceColumn>& columns() const override { return columns_; }
@@ -283,8 +297,8 @@ class LakeView : public TableView {
     const std::vector<std::string> names = NamesOf(columns_, columns);
     ASSIGN_OR_RAISE(const auto pruned, Pruned(predicates));
     for (size_t i = 0; pruned != nullptr && i < pruned->splits.size(); ++i) {
-      parts.push_back([table = table_, pruned, i, names] {
-        return OpenSplit(table, pruned->splits[i], names);
+      parts.push_back([table = table_, pruned, i, names, passing = passing_] {
+        return OpenSplit(table, pruned->splits[i], names, passing);
       });
     }
     return std::make_unique<PartSource>(std::move(parts));
@@ -313,6 +327,7 @@ class LakeView : public TableView {
   std::shared_ptr<lake::LakeTable> table_;
   std::shared_ptr<const lake::LakePlan> plan_;
   std::unique_ptr<LakePin> pin_;
+  std::shared_ptr<MemoryBudget> passing_;
 };
 
 class BatchView : public TableView {
@@ -348,9 +363,10 @@ std::shared_ptr<TableView> MakeUnionView(std::shared_ptr<const UnionRead> read) 
 std::shared_ptr<TableView> MakeLakeView(std::vector<SourceColumn> columns,
                                         std::shared_ptr<lake::LakeTable> table,
                                         std::optional<lake::LakePlan> plan,
-                                        std::unique_ptr<LakePin> pin) {
+                                        std::unique_ptr<LakePin> pin,
+                                        std::shared_ptr<MemoryBudget> passing) {
   return std::make_shared<LakeView>(std::move(columns), std::move(table), std::move(plan),
-                                    std::move(pin));
+                                    std::move(pin), std::move(passing));
 }
 std::shared_ptr<TableView> MakeBatchView(std::vector<SourceColumn> columns,
                                          std::shared_ptr<arrow::RecordBatch> rows) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "types/civil_date.h"
 #include "types/finite_text.h"
 
 namespace sluice::sql {
@@ -46,20 +47,15 @@ bool TakeChar(std::string_view* text, char c) {
   return true;
 }
 
-int DaysInMonth(int64_t year, int month) {
-  static constexpr std::array<int, 12> kDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-  return month == 2 && leap ? 29 : kDays[static_cast<size_t>(month - 1)];
-}
-
 std::optional<int64_t> TakeDate(std::string_view* text) {
   const auto year = TakeNumber(text, 4);
   if (!year || !TakeChar(text, '-')) return std::nullopt;
   const auto month = TakeNumber(text, 2);
   if (!month || *month < 1 || *month > 12 || !TakeChar(text, '-')) return std::nullopt;
   const auto day = TakeNumber(text, 2);
-  if (!day || *day < 1 || *day > DaysInMonth(*year, static_cast<int>(*month))) return std::nullopt;
-  return DaysFromCivil(*year, static_cast<int>(*month), static_cast<int>(*day));
+  if (!day || *day < 1 || *day > types::DaysInMonth(*year, static_cast<int>(*month)))
+    return std::nullopt;
+  return types::DaysOf({*year, static_cast<int>(*month), static_cast<int>(*day)});
 }
 
 struct TimeOfDay {
@@ -95,46 +91,15 @@ std::optional<TimeOfDay> TakeTime(std::string_view* text, bool seconds_needed) {
 std::string JavaText(double value) { return FloatText(value); }
 std::string JavaText(float value) { return FloatText(value); }
 
-// Days and dates of the proleptic Gregorian calendar, by eras of 400 years that start in March.
-int64_t DaysFromCivil(int64_t year, int month, int day) {
-  year -= month <= 2 ? 1 : 0;
-  const int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const int64_t year_of_era = year - era * 400;
-  const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
-         719468;
-}
-
-void CivilFromDays(int64_t days, int64_t* year, int* month, int* day) {
-  days += 719468;
-  const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const int64_t day_of_era = days - era * 146097;
-  const int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const int64_t day_of_year =
-      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const int64_t shifted = (5 * day_of_year + 2) / 153;
-  *day = static_cast<int>(day_of_year - (153 * shifted + 2) / 5 + 1);
-  *month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
-  *year = year_of_era + era * 400 + (*month <= 2 ? 1 : 0);
-}
-
+// Four digits behind the sign, as Java's LocalDate has them.
 std::string DateText(int64_t days) {
-  int64_t year = 0;
-  int month = 0;
-  int day = 0;
-  CivilFromDays(days, &year, &month, &day);
-  return year < 0 ? fmt::format("-{:04}-{:02}-{:02}", -year, month, day)
-                  : fmt::format("{:04}-{:02}-{:02}", year, month, day);
+  std::string text = types::DateText(days);
+  if (text.front() == '-') text.insert(1, text.find('-', 1) < 5 ? 5 - text.find('-', 1) : 0, '0');
+  return text;
 }
 
 std::string TimeText(int64_t nanos_of_day, int32_t digits) {
-  const int64_t seconds = nanos_of_day / kNanosPerSecond;
-  std::string text =
-      fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-  if (digits == 0) return text;
-  const std::string fraction = fmt::format("{:09}", nanos_of_day % kNanosPerSecond);
-  return text + "." + fraction.substr(0, static_cast<size_t>(digits));
+  return types::TimeText(nanos_of_day, digits);
 }
 
 std::string TimestampText(int64_t seconds, int32_t nanos, int32_t digits) {
@@ -352,7 +317,10 @@ std::optional<std::string> FormatPattern(std::string_view pattern, Instant at) {
   Fields f;
   const int64_t second_of_day = (at.seconds % kSecondsPerDay + kSecondsPerDay) % kSecondsPerDay;
   const int64_t days = (at.seconds - second_of_day) / kSecondsPerDay;
-  CivilFromDays(days, &f.year, &f.month, &f.day);
+  const types::CivilDate date = types::CivilDateOf(days);
+  f.year = date.year;
+  f.month = date.month;
+  f.day = date.day;
   f.hour = static_cast<int>(second_of_day / 3600);
   f.minute = static_cast<int>(second_of_day / 60 % 60);
   f.second = static_cast<int>(second_of_day % 60);
@@ -382,10 +350,11 @@ std::optional<Instant> ParsePattern(std::string_view pattern, std::string_view t
   }
   if (f.half_day) f.hour = f.hour % 12 + (f.afternoon ? 12 : 0);
   if (!text.empty() || f.month < 1 || f.month > 12 || f.day < 1 ||
-      f.day > DaysInMonth(f.year, f.month) || f.hour > 23 || f.minute > 59 || f.second > 59) {
+      f.day > types::DaysInMonth(f.year, f.month) || f.hour > 23 || f.minute > 59 ||
+      f.second > 59) {
     return std::nullopt;
   }
-  return Instant{DaysFromCivil(f.year, f.month, f.day) * kSecondsPerDay + f.hour * 3600 +
+  return Instant{types::DaysOf({f.year, f.month, f.day}) * kSecondsPerDay + f.hour * 3600 +
                      f.minute * 60 + f.second,
                  f.nanos, f.fraction_digits};
 }

@@ -41,7 +41,4 @@ std::optional<int64_t> ParseInteger(std::string_view text);
 std::optional<std::string> FormatPattern(std::string_view pattern, Instant at);
 std::optional<Instant> ParsePattern(std::string_view pattern, std::string_view text);
 
-int64_t DaysFromCivil(int64_t year, int month, int day);
-void CivilFromDays(int64_t days, int64_t* year, int* month, int* day);
-
 }  // namespace sluice::sql

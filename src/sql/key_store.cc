@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "client/kv_scanner.h"
 #include "sql/key_store_internal.h"
 
@@ -16,26 +17,31 @@ class KeyStoreReader : public BatchReader {
   static Result<std::unique_ptr<KeyStoreReader>> Open(const UnionRead& read,
                                                       const UnionBucket& bucket) {
     io::Loop& loop = *read.loop;
-    std::unique_ptr<KeyStoreReader> reader(new KeyStoreReader);
+    std::unique_ptr<KeyStoreReader> reader(new KeyStoreReader(read.passing));
     reader->loop_ = &loop;
     reader->interruption_ = read.interruption;
     ASSIGN_OR_RAISE(reader->scanner_,
                     read.interruption->Wait(
-                        loop, OpenScanner(loop, read.cluster, read.table.path, read.IdOf(bucket))));
+                        loop, OpenScanner(loop, read.cluster, read.table.path, read.IdOf(bucket),
+                                          reader->share_.batch_bytes())));
     return reader;
   }
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
-    return interruption_->Wait(*loop_, scanner_->Next());
+    ASSIGN_OR_RAISE(auto rows, interruption_->Wait(*loop_, scanner_->Next()));
+    share_.Took(rows == nullptr ? 0 : types::HeldBytes(*rows));
+    return rows;
   }
   int64_t log_offset() const { return scanner_->log_offset(); }
 
  private:
-  KeyStoreReader() = default;
+  explicit KeyStoreReader(std::shared_ptr<MemoryBudget> passing) : share_(std::move(passing)) {}
 
   // The server's session is given back also when nobody waits for the scan any more.
   static io::Task<Result<std::shared_ptr<client::KvScanner>>> OpenScanner(
-      io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket) {
-    auto opened = co_await client::KvScanner::Open(loop, cluster, path, bucket);
+      io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket,
+      int64_t batch_bytes) {
+    auto opened = co_await client::KvScanner::Open(
+        loop, cluster, path, bucket, static_cast<int32_t>(std::min(batch_bytes, kBatchBytesMax)));
     if (!opened.ok()) co_return opened.status();
     co_return std::shared_ptr<client::KvScanner>(opened->release(), [&loop](
                                                                         client::KvScanner* owned) {
@@ -48,8 +54,11 @@ class KeyStoreReader : public BatchReader {
     if (!closed.ok()) LogDebug("close of a key scan failed error={}", closed.message());
   }
 
+  static constexpr int64_t kBatchBytesMax = 4 << 20;
+
   io::Loop* loop_ = nullptr;
   std::shared_ptr<Interruption> interruption_;
+  ScanShare share_;
   std::shared_ptr<client::KvScanner> scanner_;
 };
 
@@ -97,9 +106,7 @@ Result<std::unique_ptr<BatchReader>> OpenMerged(const UnionRead& read, const Uni
 }  // namespace
 
 bool KeepsOldRows(const types::TableDescriptor& table) {
-  std::string image = table.Property("table.changelog.image", "FULL");
-  std::ranges::transform(image, image.begin(), [](unsigned char c) { return std::tolower(c); });
-  return image == "full";
+  return LowerCase(table.Property("table.changelog.image", "FULL")) == "full";
 }
 
 Result<std::unique_ptr<BatchReader>> OpenKeys(const std::shared_ptr<const UnionRead>& read,

@@ -1,6 +1,7 @@
 #include <arrow/record_batch.h>
 
 #include "sql/fluss_internal.h"
+#include "types/row_batches.h"
 
 namespace sluice::sql {
 
@@ -12,12 +13,14 @@ constexpr int kEmptyPollsMax =
 
 io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
     io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket,
-    int64_t from, std::vector<std::string> columns, std::optional<wire::RowFilter> filter) {
+    int64_t from, std::vector<std::string> columns, std::optional<wire::RowFilter> filter,
+    int64_t batch_bytes) {
   client::LogScannerOptions options;
   options.projection = std::move(columns);
   options.filter = std::move(filter);
   options.table_id = bucket.table_id;
-  options.max_bucket_bytes = options.max_bytes;
+  options.max_bytes = options.max_bucket_bytes = static_cast<int32_t>(batch_bytes);
+  options.max_rows_bytes = batch_bytes;
   auto opened = co_await client::LogScanner::Open(loop, cluster, path, options);
   if (!opened.ok()) co_return opened.status();
   (*opened)->Subscribe(bucket, from);
@@ -56,7 +59,7 @@ Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const Unio
                                                std::vector<std::string> columns,
                                                std::optional<wire::RowFilter> filter) {
   CHECK(part.reads_log());
-  std::unique_ptr<LogTail> tail(new LogTail);
+  std::unique_ptr<LogTail> tail(new LogTail(read.passing));
   tail->loop_ = read.loop;
   tail->interruption_ = read.interruption;
   tail->cluster_ = read.cluster;
@@ -64,11 +67,11 @@ Result<std::unique_ptr<LogTail>> LogTail::Open(const UnionRead& read, const Unio
   tail->bucket_ = read.IdOf(part.bucket);
   tail->from_ = tail->position_ = part.log_from;
   tail->to_ = part.log_to;
-  ASSIGN_OR_RAISE(
-      tail->scanner_,
-      read.interruption->Wait(*read.loop,
-                              OpenScanner(*read.loop, read.cluster, read.table.path, tail->bucket_,
-                                          part.log_from, std::move(columns), std::move(filter))));
+  ASSIGN_OR_RAISE(tail->scanner_,
+                  read.interruption->Wait(
+                      *read.loop, OpenScanner(*read.loop, read.cluster, read.table.path,
+                                              tail->bucket_, part.log_from, std::move(columns),
+                                              std::move(filter), tail->share_.batch_bytes())));
   return tail;
 }
 
@@ -117,6 +120,9 @@ Result<LogTail::Rows> LogTail::Next() {
     empty = polled.batches.empty() && !moved ? empty + 1 : 0;
     if (empty > 0 && polled.position) RETURN_NOT_OK(CheckNotCut(*polled.position));
     waiting_ = std::move(polled.batches);
+    int64_t bytes = 0;
+    for (const client::ScanBatch& batch : waiting_) bytes += types::HeldBytes(*batch.rows);
+    share_.Took(bytes);
     if (polled.position && *polled.position >= to_) scanner_.reset();
   }
   return Error(ErrorCode::kRequestTimeOut, "log gives no rows below its high watermark, ", bucket_,

@@ -43,7 +43,6 @@ class MemoryLimitTest : public testing::Test {
     EXPECT_EQ(after->rows[0][0], "1000");
   }
 
- private:
   // No folder: nothing can be put aside.
   Engine engine_{{.threads = 1, .memory_bytes_max = 24u << 20}};
   MemorySession session_{engine_};
@@ -66,11 +65,18 @@ TEST_F(MemoryLimitTest, FunctionsEndTheStatementAlone) {
 TEST_F(MemoryLimitTest, ScansEndTheStatementAlone) {
   for (const char* sql :
        {"SELECT COUNT(DISTINCT t) FROM wide", "SELECT COUNT(DISTINCT b) FROM wide",
-        "SELECT COUNT(DISTINCT l) FROM wide", "SELECT COUNT(DISTINCT m[1]) FROM wide",
+        "SELECT COUNT(DISTINCT l) FROM wide", "SELECT COUNT(DISTINCT m[v]) FROM wide",
         "SELECT COUNT(DISTINCT r.t) FROM wide", "SELECT t FROM wide ORDER BY t",
         "SELECT MAX(a.t) FROM wide AS a JOIN wide AS b ON a.t = b.t"}) {
     IsRefused(sql);
   }
+}
+
+// 40 MB pass through 24, a few rows at a time.
+TEST_F(MemoryLimitTest, WideRowsPassInSmallPieces) {
+  const auto answer = session_.Run("SELECT v, t FROM wide");
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  EXPECT_EQ(answer->rows.size(), 40u);
 }
 
 }  // namespace

@@ -188,6 +188,18 @@ Result<int64_t> QueryStream::ReadRows(
   return count;
 }
 
+namespace {
+
+// Of the values so far, where they are texts or bytes.
+bool HasMuchText(const arrow::ArrayBuilder& builder) {
+  const arrow::Type::type id = builder.type()->id();
+  return (id == arrow::Type::STRING || id == arrow::Type::BINARY) &&
+         static_cast<const arrow::BinaryBuilder&>(builder).value_data_length() >=
+             QueryStream::kTextBytesMax;
+}
+
+}  // namespace
+
 Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::Gather(int64_t rows_min) {
   std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders;
   for (const auto& field : schema_->fields()) {
@@ -200,7 +212,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> QueryStream::Gather(int64_t rows_min
     ASSIGN_OR_RAISE(const bool more, Advance());
     if (!more) break;
     ASSIGN_OR_RAISE(const int64_t count, ReadRows(builders));
-    full = chunk_next_ < chunk_rows_;  // What is left would be too much for one batch.
+    full = chunk_next_ < chunk_rows_ ||  // What is left would be too much for one batch.
+           std::ranges::any_of(builders, [](const auto& one) { return HasMuchText(*one); });
     rows += count;
   }
   if (rows == 0) return nullptr;

@@ -1,5 +1,6 @@
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/util/byte_size.h>
 
 #include "sql/engine_guard.h"
 #include "sql/engine_internal.h"
@@ -113,6 +114,19 @@ Result<bool> Advance(ScanState& state, ScanLocal& local) {
   return true;
 }
 
+// Rows that go to the engine at once: a vector full, or fewer where they are wide, since the engine
+// counts the texts in its vectors against its memory limit only in part.
+int64_t RowsToEmit(const ScanLocal& local) {
+  constexpr int64_t kBytesMax = 2 << 20;
+  const int64_t left = local.batch->num_rows() - local.next_row;
+  int64_t count = std::min(static_cast<int64_t>(duckdb::Loaded().vector_size()), left);
+  const auto bytes = [&] {
+    return arrow::util::ReferencedBufferSize(*local.batch->Slice(local.next_row, count)).ValueOr(0);
+  };
+  while (count > 1 && bytes() > kBytesMax) count = (count + 1) / 2;
+  return count;
+}
+
 Status Emit(ScanState& state, ScanLocal& local, duckdb::DataChunk output) {
   const Api& api = duckdb::Loaded();
   ASSIGN_OR_RAISE(const bool more, Advance(state, local));
@@ -120,8 +134,7 @@ Status Emit(ScanState& state, ScanLocal& local, duckdb::DataChunk output) {
     api.data_chunk_set_size(output, 0);
     return Status::OK();
   }
-  const int64_t count = std::min<int64_t>(static_cast<int64_t>(api.vector_size()),
-                                          local.batch->num_rows() - local.next_row);
+  const int64_t count = RowsToEmit(local);
   for (size_t i = 0; i < state.columns.size(); ++i) {
     if (state.columns[i] < 0) continue;
     const int column = state.columns[i];

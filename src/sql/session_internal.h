@@ -48,6 +48,8 @@ class QueryStream : public ResultStream {
   static constexpr int kStartsMax = 5;
   /// Text of a batch's column, beyond its first row.
   static constexpr int64_t kColumnBytesMax = 32 << 20;
+  /// A batch whose column has so much text gets no more rows, however many are asked for.
+  static constexpr int64_t kTextBytesMax = 4 << 20;
 
   /// Fix the views of all tables, then start the query. `tables` outlives the stream.
   static Result<std::unique_ptr<QueryStream>> Start(Engine::State& engine,
@@ -57,7 +59,7 @@ class QueryStream : public ResultStream {
                                                     std::vector<Place> places = {});
   ~QueryStream() override;
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return NextOf(1); }
-  /// As Next, but gathers at least `rows_min` rows unless the end comes first.
+  /// As Next, but gathers at least `rows_min` rows unless they are wide or the end comes first.
   Result<std::shared_ptr<arrow::RecordBatch>> NextOf(int64_t rows_min);
 
  private:

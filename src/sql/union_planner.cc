@@ -58,6 +58,7 @@ Result<std::shared_ptr<const UnionRead>> UnionPlanner::PlanOnce(
   read->interruption = interruption;
   read->loop = &loop;
   read->memory = memory;
+  read->passing = passing;
   ASSIGN_OR_RAISE(read->table, interruption->Wait(loop, admin.GetTable(loop, path)));
   const types::TableDescriptor& table = read->table.descriptor;
   UnionFacts facts{.primary_key = table.has_primary_key()};

@@ -18,7 +18,7 @@ class UnpinnedTables {
   }
 
  private:
-  std::mutex mutex_;
+  std::mutex mutex_;  // Guards what follows.
   std::set<types::TablePath> paths_;
 };
 

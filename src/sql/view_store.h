@@ -31,7 +31,7 @@ class MemoryViewStore : public ViewStore {
   Status Drop(const types::TablePath& path) override;
 
  private:
-  std::mutex mutex_;
+  std::mutex mutex_;  // Guards what follows.
   std::map<types::TablePath, ViewInfo> views_;
 };
 

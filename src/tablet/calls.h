@@ -6,6 +6,7 @@
 #include "io/transport.h"
 #include "tablet/request_limits.h"
 #include "tablet/tablet_core.h"
+#include "wire/bucket_id.h"
 
 namespace sluice::tablet {
 
@@ -42,18 +43,8 @@ io::Task<Result<std::vector<std::vector<std::string>>>> ReadRanges(TabletCorePtr
                                                                    kv::KeyRanges ranges,
                                                                    CallMemoryPtr memory);
 
-/// Id of a message that has partition_id? and bucket_id.
-template <typename M>
-types::BucketId BucketIdOf(int64_t table_id, const M& message) {
-  types::BucketId id{.table_id = table_id, .bucket = message.bucket_id()};
-  if (message.has_partition_id()) id.partition_id = message.partition_id();
-  return id;
-}
-template <typename M>
-void SetBucket(const types::BucketId& id, M* message) {
-  if (id.partition_id) message->set_partition_id(*id.partition_id);
-  message->set_bucket_id(id.bucket);
-}
+using wire::BucketIdOf;
+using wire::SetBucket;
 
 /// Tell of what buckets a call is.
 inline void NoteBuckets(std::span<const types::BucketId> ids, io::CallNotes* notes) {

@@ -3,6 +3,8 @@
 #include <cctype>
 #include <map>
 
+#include "base/text.h"
+
 namespace sluice::types {
 namespace {
 
@@ -61,9 +63,8 @@ bool Takes(AggFunction function, TypeKind kind) {
 }  // namespace
 
 std::string AggName(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower)
-    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string lower = LowerCase(name);
+  std::ranges::replace(lower, '-', '_');
   return lower;
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "base/text.h"
+
 namespace sluice::types {
 namespace {
 
@@ -27,13 +29,6 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-std::string LowerCased(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 }  // namespace
 
 Result<int64_t> ParseByteSize(std::string_view text) {
@@ -45,7 +40,7 @@ Result<int64_t> ParseByteSize(std::string_view text) {
     return Error(ErrorCode::kInvalidConfig, "not a number with a unit value=", text);
   }
   const std::string name =
-      LowerCased(Trimmed(std::string_view(parsed.ptr, static_cast<size_t>(end - parsed.ptr))));
+      LowerCase(Trimmed(std::string_view(parsed.ptr, static_cast<size_t>(end - parsed.ptr))));
   const auto unit = std::ranges::find(kSizeUnits, std::string_view(name), &SizeUnit::name);
   if (unit == std::end(kSizeUnits) || number > std::numeric_limits<int64_t>::max() >> unit->shift) {
     return Error(ErrorCode::kInvalidConfig, "unknown unit or too large value=", text);

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <string>
 
+#include "base/text.h"
+
 namespace sluice::types {
 namespace {
 
@@ -53,13 +55,6 @@ std::string_view TrimSpaces(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::string LowerText(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 }  // namespace
 
 Result<int64_t> ParseDurationMs(std::string_view text) {
@@ -68,7 +63,7 @@ Result<int64_t> ParseDurationMs(std::string_view text) {
   const auto [end, error] =
       std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
   if (error != std::errc()) return Error(ErrorCode::kInvalidConfig, "not a duration value=", text);
-  const std::string unit = LowerText(TrimSpaces(trimmed.substr(end - trimmed.data())));
+  const std::string unit = LowerCase(TrimSpaces(trimmed.substr(end - trimmed.data())));
   const auto found = std::ranges::find(kUnits, std::string_view(unit), &DurationUnit::name);
   if (found == std::end(kUnits))
     return Error(ErrorCode::kInvalidConfig, "unknown time unit value=", text);

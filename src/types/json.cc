@@ -1,6 +1,7 @@
 #include <limits>
 #include <map>
 
+#include "base/json_text.h"
 #include "types/data_type_internal.h"
 
 namespace sluice::types {
@@ -77,8 +78,6 @@ Result<std::map<std::string, std::string>> PropertiesMember(const Json& object, 
   return properties;
 }
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string Dump(const Json& json) { return JsonText(json); }
 
 }  // namespace sluice::types

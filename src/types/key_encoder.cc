@@ -4,17 +4,14 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/text.h"
+#include "types/nested_type.h"
 #include "types/row.h"
 #include "types/row_writer_internal.h"
 #include "types/table_options.h"
 
 namespace sluice::types {
 namespace {
-
-bool IsNested(const DataType& type) {
-  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap ||
-         type.kind() == TypeKind::kRow;
-}
 
 bool IcebergKnows(const DataType& type) {
   switch (type.kind()) {
@@ -138,9 +135,7 @@ Result<KeyFormat> FormatOfLake(const std::string& lake_format) {
 
 Result<KeyPlan> PlanKeys(const TableDescriptor& descriptor) {
   KeyPlan plan;
-  plan.lake_format = descriptor.Property("table.datalake.format");
-  for (char& c : plan.lake_format)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  plan.lake_format = LowerCase(descriptor.Property("table.datalake.format"));
   ASSIGN_OR_RAISE(plan.bucket_key_format, FormatOfLake(plan.lake_format));
   plan.physical_primary_key = descriptor.PhysicalPrimaryKey();
   plan.bucket_keys = descriptor.bucket_keys;

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/floor_div.h"
+#include "types/civil_date.h"
 #include "types/column_sink_internal.h"
 #include "types/column_view_internal.h"
 #include "types/finite_text.h"
@@ -17,16 +18,11 @@ namespace sluice::types {
 namespace {
 
 constexpr int64_t kDayMs = 86400000;
+constexpr size_t kYearDigitsMax = 7;
 
 Status BadText(const DataType& type, std::string_view text) {
   return Error(ErrorCode::kPartitionSpecInvalid,
                "partition value does not fit its type type=", type.ToString(), " value=", text);
-}
-
-std::string DateText(int64_t days) {
-  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
-  return fmt::format("{:04}-{:02}-{:02}", int(date.year()), unsigned(date.month()),
-                     unsigned(date.day()));
 }
 
 /// `millis` of a day as HH-mm-ss.
@@ -118,19 +114,26 @@ bool TakeChar(std::string_view* text, char c) {
   return true;
 }
 
+// Also years of other than four digits, which rows may have.
 bool TakeDate(std::string_view* text, int64_t* days) {
-  int64_t year = 0;
+  const std::string_view whole = *text;
+  const bool negative = TakeChar(text, '-');
+  CivilDate date;
   int64_t month = 0;
   int64_t day = 0;
-  if (!TakeDigits(text, 4, &year) || !TakeChar(text, '-') || !TakeDigits(text, 2, &month) ||
-      !TakeChar(text, '-') || !TakeDigits(text, 2, &day)) {
+  const size_t digits = std::min(text->find('-'), text->size());
+  if (digits > kYearDigitsMax || !TakeDigits(text, digits, &date.year) || !TakeChar(text, '-') ||
+      !TakeDigits(text, 2, &month) || !TakeChar(text, '-') || !TakeDigits(text, 2, &day)) {
     return false;
   }
-  const std::chrono::year_month_day date{std::chrono::year(int(year)),
-                                         std::chrono::month(unsigned(month)),
-                                         std::chrono::day(unsigned(day))};
-  *days = date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() : 0;
-  return date.ok();
+  if (negative) date.year = -date.year;
+  date.month = static_cast<int>(month);
+  date.day = static_cast<int>(day);
+  if (month < 1 || month > 12 || day < 1 || day > DaysInMonth(date.year, date.month)) return false;
+  *days = DaysOf(date);
+  // A date has one text.
+  return std::in_range<int32_t>(*days) &&
+         DateText(*days) == whole.substr(0, whole.size() - text->size());
 }
 
 bool TakeClock(std::string_view* text, int64_t* ms) {

@@ -40,7 +40,7 @@ class AppendWriter : public BucketWriter {
         place_(std::move(place)),
         files_(*context_, {.folder = place_.folder, .first_sequence = place_.first_sequence}) {}
   ~AppendWriter() override {
-    if (files_.Abort() && !finished_) context_->session.Settle();
+    if (!finished_ && files_.Abort()) context_->session.Settle();
   }
 
   Status Write(const LakeRows& rows) override {
@@ -77,8 +77,9 @@ class KeyWriter : public BucketWriter {
     }
   }
   ~KeyWriter() override {
+    if (finished_) return;
     const bool data_gone = data_.Abort();
-    if (changelog_.Abort() && data_gone && !finished_) context_->session.Settle();
+    if (changelog_.Abort() && data_gone) context_->session.Settle();
   }
 
   Status Write(const LakeRows& rows) override {

@@ -16,7 +16,7 @@ using Columns = std::vector<std::shared_ptr<arrow::Array>>;
 constexpr int32_t kDefaultLevels = 6;
 constexpr int64_t kAmplificationPercent = 200;
 constexpr int64_t kSizeRatioPercent = 1;
-constexpr int64_t kBatchRows = 8 * 1024;
+constexpr BatchSize kRawBatch{.rows = 8 * 1024};
 
 int64_t SizeOf(const std::vector<SortedRun>& runs, size_t count) {
   int64_t size = 0;
@@ -163,7 +163,7 @@ Status Compactor::RewriteKeyed(const BucketFiles& bucket, const std::vector<Mani
   for (const ManifestEntry& entry : inputs) {
     ASSIGN_OR_RAISE(
         auto file, FileRowsReader::Open(read_, schema, schema.columns, entry, PathOf(entry, folder),
-                                        /*with_keys=*/true, kBatchRows));
+                                        /*with_keys=*/true, MergeReader::BatchOf(inputs.size())));
     files.push_back(std::move(file));
   }
   MergeReader merge(std::move(files), drop_deleted);
@@ -233,7 +233,7 @@ Status Compactor::RewriteAppend(const BucketFiles& bucket, const std::vector<Man
   for (const ManifestEntry& entry : inputs) {
     ASSIGN_OR_RAISE(const auto file, FileRowsReader::Open(read_, schema, schema.columns, entry,
                                                           PathOf(entry, folder),
-                                                          /*with_keys=*/false, kBatchRows));
+                                                          /*with_keys=*/false, kRawBatch));
     while (true) {
       ASSIGN_OR_RAISE(const auto rows, file->Next());
       if (rows == nullptr) break;

@@ -116,12 +116,12 @@ Status DataFileWriter::Write(const std::vector<std::shared_ptr<arrow::Array>>& c
 
 Status DataFileWriter::CloseFile() {
   if (file_ == nullptr) return Status::OK();
-  ASSIGN_OR_RAISE(meta_.size_bytes, file_->Close());
-  file_.reset();
   if (key_columns_ > 0) {
     ASSIGN_OR_RAISE(meta_.key_stats, key_stats_->Finish());
   }
   ASSIGN_OR_RAISE(meta_.value_stats, value_stats_->Finish());
+  ASSIGN_OR_RAISE(meta_.size_bytes, file_->Close());
+  file_.reset();  // From here on `done_` knows it.
   meta_.creation_time_ms = LocalWallClockMs(context_.clock.NowMs());
   done_.push_back(std::move(meta_));
   return Status::OK();
@@ -131,7 +131,7 @@ Result<std::vector<DataFileMeta>> DataFileWriter::Finish() {
   RETURN_NOT_OK(CloseFile());
   if (!done_.empty())
     RETURN_NOT_OK(SyncFolders(context_.files, context_.paths.location(), spec_.folder));
-  return std::move(done_);
+  return done_;
 }
 
 bool DataFileWriter::Abort() {

@@ -42,7 +42,7 @@ class DataFileWriter {
   /// Begin a new file with the next rows.
   Status EndFile() { return CloseFile(); }
   int64_t buffered_bytes() const { return file_ == nullptr ? 0 : file_->size_bytes(); }
-  /// Close and sync everything. The folder is synced too.
+  /// Close and sync everything. The folder is synced too. Abort may still take it all back.
   Result<std::vector<DataFileMeta>> Finish();
   /// Remove what was written; false when some of it stays.
   bool Abort();

@@ -1,5 +1,6 @@
 #include "lake/paimon/expire.h"
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_set>
 
@@ -39,7 +40,7 @@ Result<bool> Expiration::OldestIsYoung(const ExpireOptions& options) const {
   return snapshot.has_value() && snapshot->time_ms > clock_.NowMs() - RetainedMs(options);
 }
 
-// The first snapshot that stays.
+// The first snapshot that stays: one that is there, also where some between were lost.
 Result<int64_t> Expiration::EndOf(const std::vector<int64_t>& ids,
                                   const ExpireOptions& options) const {
   const int64_t retained_min =
@@ -55,7 +56,7 @@ Result<int64_t> Expiration::EndOf(const std::vector<int64_t>& ids,
     ASSIGN_OR_RAISE(const LakeSnapshot snapshot, snapshots_.Read(id));
     if (snapshot.time_ms > clock_.NowMs() - retained_ms) return id;
   }
-  return end;
+  return *std::ranges::lower_bound(ids, end);  // The newest stays whatever the options say.
 }
 
 Status Expiration::RemoveIfThere(const std::string& path) {

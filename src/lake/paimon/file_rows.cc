@@ -4,6 +4,7 @@
 #include <arrow/array/util.h>
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
+#include <arrow/util/byte_size.h>
 
 #include "lake/paimon/binary_row.h"
 
@@ -38,7 +39,7 @@ Result<std::vector<Predicate>> InFileForm(const std::vector<Predicate>& predicat
 
 Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(
     const ReadContext& context, const LakeSchema& newest, const std::vector<types::Column>& columns,
-    const ManifestEntry& entry, const std::string& path, bool with_keys, int64_t batch_rows,
+    const ManifestEntry& entry, const std::string& path, bool with_keys, BatchSize batch,
     const std::vector<Predicate>& predicates) {
   if (!path.ends_with(".parquet")) {
     return Error(ErrorCode::kInvalidTable,
@@ -64,7 +65,7 @@ Result<std::unique_ptr<FileRowsReader>> FileRowsReader::Open(
     names.emplace_back(kKindColumn);
   }
   ASSIGN_OR_RAISE(const auto in_file_form, InFileForm(predicates, newest, *schema));
-  ASSIGN_OR_RAISE(reader->file_, ParquetFileReader::Open(context.files, path, names, batch_rows,
+  ASSIGN_OR_RAISE(reader->file_, ParquetFileReader::Open(context.files, path, names, batch,
                                                          in_file_form, context.counts));
   const arrow::Schema& in_file = *reader->file_->schema();
   const auto source = [&](const std::string& name) {
@@ -145,6 +146,9 @@ Result<std::unique_ptr<FileRows>> FileRowsReader::Next() {
     rows->columns.push_back(std::move(column).ValueUnsafe());
   }
   if (with_keys_) RETURN_NOT_OK(AddKeys(*batch, rows.get()));
+  for (const auto& column : rows->columns)
+    rows->size_bytes += arrow::util::ReferencedBufferSize(*column).ValueOr(0);
+  rows->size_bytes += static_cast<int64_t>(rows->keys.size_bytes());
   return rows;
 }
 

@@ -21,6 +21,7 @@ struct ReadContext {
 /// Rows of one batch of a data file, in the columns of a newer schema.
 struct FileRows {
   int64_t count = 0;
+  int64_t size_bytes = 0;                              ///< Of all values, with the keys.
   std::vector<std::shared_ptr<arrow::Array>> columns;  ///< As asked for, LakeArrowType.
   SortKeys keys;                                       ///< With keys only, as the two below.
   std::shared_ptr<arrow::Int64Array> sequences;
@@ -37,7 +38,7 @@ class FileRowsReader {
   static Result<std::unique_ptr<FileRowsReader>> Open(
       const ReadContext& context, const LakeSchema& newest,
       const std::vector<types::Column>& columns, const ManifestEntry& entry,
-      const std::string& path, bool with_keys, int64_t batch_rows,
+      const std::string& path, bool with_keys, BatchSize batch,
       const std::vector<Predicate>& predicates = {});
   /// The next batch, null at the end.
   Result<std::unique_ptr<FileRows>> Next();

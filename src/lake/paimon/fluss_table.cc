@@ -3,6 +3,7 @@
 #include <set>
 
 #include "lake/paimon/schema_json.h"
+#include "types/nested_type.h"
 
 namespace sluice::lake::paimon {
 namespace {
@@ -36,11 +37,6 @@ const std::set<std::string, std::less<>> kImmutableOptions = {
     "data-evolution.enabled",
     "index-file-in-data-file-dir",
     "pk-clustering-override"};
-
-bool IsNested(const DataType& type) {
-  return type.kind() == TypeKind::kArray || type.kind() == TypeKind::kMap ||
-         type.kind() == TypeKind::kRow;
-}
 
 std::string Join(const std::vector<std::string>& names) {
   std::string text;
@@ -178,7 +174,7 @@ Status ValidateForLake(const types::TableDescriptor& descriptor) {
     const bool is_key = Contains(descriptor.schema.primary_key, column.name) ||
                         Contains(descriptor.partition_keys, column.name) ||
                         Contains(descriptor.bucket_keys, column.name);
-    if (is_key && IsNested(*column.type)) {
+    if (is_key && types::IsNested(*column.type)) {
       return Error(ErrorCode::kInvalidTable,
                    "column of a nested type cannot be a key of a lake table, column=", column.name);
     }

@@ -183,6 +183,7 @@ TEST(PathsTest, PartitionFoldersAreJavas) {
   };
   EXPECT_EQ(folder(DataType::Of(TypeKind::kString), "2026-01-01"), "k=2026-01-01/");
   EXPECT_EQ(folder(DataType::Of(TypeKind::kDate), "2024-01-01"), "k=2024-01-01/");
+  EXPECT_EQ(folder(DataType::Of(TypeKind::kDate), "40000-02-29"), "k=40000-02-29/");
   EXPECT_EQ(folder(DataType::Of(TypeKind::kInteger), "-3"), "k=-3/");
   EXPECT_EQ(folder(DataType::Of(TypeKind::kBoolean), "true"), "k=true/");
 }

@@ -9,7 +9,9 @@ namespace sluice::lake::paimon {
 namespace {
 
 constexpr size_t kPickedMax = 16 * 1024;
-constexpr size_t kConsumedMax = 64 * 1024;  // Bounds what old rows of overwritten keys hold.
+constexpr size_t kConsumedMax = 64 * 1024;  // Of old rows of overwritten keys too.
+constexpr int64_t kFileBatchRows = 8 * 1024;
+constexpr int64_t kFileBatchBytesMin = 64 << 10;
 
 }  // namespace
 
@@ -30,6 +32,7 @@ struct MergeReader::Cursor {
 
   std::string_view key() const { return batch->keys[row]; }
   int64_t sequence() const { return batch->sequences->Value(static_cast<int64_t>(row)); }
+  int64_t row_bytes() const { return batch->size_bytes / batch->count; }
   int8_t kind() const { return batch->kinds->Value(static_cast<int64_t>(row)); }
   uint32_t consumed_row() const { return static_cast<uint32_t>(finished_rows + row - start); }
   Status OutOfOrder() const {
@@ -44,8 +47,14 @@ struct MergeReader::Cursor {
   }
 };
 
-MergeReader::MergeReader(std::vector<std::unique_ptr<FileRowsReader>> files, bool drop_deleted)
-    : drop_deleted_(drop_deleted) {
+BatchSize MergeReader::BatchOf(size_t files, int64_t bytes_max) {
+  const int64_t part = bytes_max / 2 / static_cast<int64_t>(std::max<size_t>(files, 1));
+  return {.rows = kFileBatchRows, .bytes = std::max(part, kFileBatchBytesMin)};
+}
+
+MergeReader::MergeReader(std::vector<std::unique_ptr<FileRowsReader>> files, bool drop_deleted,
+                         int64_t bytes_max)
+    : drop_deleted_(drop_deleted), bytes_max_(bytes_max) {
   for (auto& file : files) {
     cursors_.push_back(std::make_unique<Cursor>());
     cursors_.back()->file = std::move(file);
@@ -83,6 +92,7 @@ Status MergeReader::Advance(Cursor* cursor) {
   const std::string_view before = cursor->key();
   ++cursor->row;
   ++consumed_;
+  consumed_bytes_ += cursor->row_bytes();
   if (cursor->row < static_cast<size_t>(cursor->batch->count)) {
     return cursor->key() <= before ? cursor->OutOfOrder() : Status::OK();
   }
@@ -99,7 +109,8 @@ Result<std::unique_ptr<MergedRows>> MergeReader::Next() {
     }
     std::make_heap(heap_.begin(), heap_.end(), later);
   }
-  while (!heap_.empty() && picked_.size() < kPickedMax && consumed_ < kConsumedMax) {
+  while (!heap_.empty() && picked_.size() < kPickedMax && consumed_ < kConsumedMax &&
+         consumed_bytes_ < bytes_max_) {
     std::pop_heap(heap_.begin(), heap_.end(), later);
     const size_t top = heap_.back();
     Cursor* cursor = cursors_[top].get();
@@ -156,6 +167,7 @@ Result<std::unique_ptr<MergedRows>> MergeReader::Materialise() {
   rows->kinds = std::exchange(kinds_, {});
   picked_.clear();
   consumed_ = 0;
+  consumed_bytes_ = 0;
   return rows;
 }
 

@@ -16,14 +16,19 @@ struct MergedRows {
 };
 
 /// Merges sorted files: of each key the row with the greatest sequence number. Holds one batch per
-/// file.
+/// file, and what it took of others since it last gave rows: `bytes_max`, and a batch per file.
 ///
 /// A file's keys ascend strictly; anything else is an error, because rows would be lost without a
 /// word.
 class MergeReader {
  public:
+  static constexpr int64_t kBytesMax = int64_t{64} << 20;
+  /// Of each of `files` files that are merged: all their batches together are half of `bytes_max`.
+  static BatchSize BatchOf(size_t files, int64_t bytes_max = kBytesMax);
+
   /// `drop_deleted`: leave out keys whose newest row is -U or -D.
-  MergeReader(std::vector<std::unique_ptr<FileRowsReader>> files, bool drop_deleted);
+  MergeReader(std::vector<std::unique_ptr<FileRowsReader>> files, bool drop_deleted,
+              int64_t bytes_max = kBytesMax);
   ~MergeReader();
   /// The next rows, null at the end.
   Result<std::unique_ptr<MergedRows>> Next();
@@ -36,6 +41,7 @@ class MergeReader {
   Result<std::unique_ptr<MergedRows>> Materialise();
 
   bool drop_deleted_;
+  int64_t bytes_max_;
   bool started_ = false;
   std::vector<std::unique_ptr<Cursor>> cursors_;
   std::vector<size_t>
@@ -51,6 +57,7 @@ class MergeReader {
   std::vector<int64_t> sequences_;
   std::vector<int8_t> kinds_;
   size_t consumed_ = 0;
+  int64_t consumed_bytes_ = 0;  // By the mean of each batch.
 };
 
 }  // namespace sluice::lake::paimon

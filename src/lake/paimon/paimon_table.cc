@@ -145,7 +145,8 @@ class PaimonTable : public LakeTable {
   }
 
   Result<std::unique_ptr<LakeReader>> Read(const LakeSplit& split,
-                                           const std::vector<std::string>& names) override {
+                                           const std::vector<std::string>& names,
+                                           int64_t bytes_max) override {
     std::vector<types::Column> columns;
     for (const std::string& name : names) {
       const int at = schema_->IndexOf(name);
@@ -156,7 +157,7 @@ class PaimonTable : public LakeTable {
       columns.push_back(schema_->columns[static_cast<size_t>(at)]);
     }
     return OpenSplitReader(ReadContext{files_, schemas_, &counts_}, schema_, split,
-                           std::move(columns));
+                           std::move(columns), bytes_max);
   }
 
   Result<bool> MayHold(const std::vector<std::string>& partition, int32_t bucket,

@@ -480,5 +480,76 @@ TEST_F(PaimonTableTest, KeyWritersBeyondTheirBufferKeepTheNewestRow) {
   EXPECT_EQ(old, 0);
 }
 
+// Ids from 0 on, and texts of 100 KB: the same in every row, or not.
+std::shared_ptr<arrow::RecordBatch> WideRows(int32_t rows, char begin, bool same) {
+  arrow::Int32Builder ids;
+  arrow::StringBuilder texts;
+  for (int32_t i = 0; i < rows; ++i) {
+    EXPECT_OK(ids.Append(i));
+    EXPECT_OK(texts.Append(begin + std::string(100'000, 'x') + std::to_string(same ? 0 : i)));
+  }
+  return arrow::RecordBatch::Make(
+      arrow::schema({arrow::field("id", arrow::int32(), false), arrow::field("s", arrow::utf8())}),
+      rows, {ids.Finish().ValueOrDie(), texts.Finish().ValueOrDie()});
+}
+
+// Whatever reads them holds a few batches, and batches what they are told to, but for the first
+// ones of values that the file has once.
+TEST_F(PaimonTableTest, WideRowsComeInBatchesOfTheirBytes) {
+  constexpr int32_t kRows = 400;
+  constexpr int64_t kBytesMax = 1 << 20;
+  for (const bool keyed : {false, true}) {
+    for (const bool same : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "keyed=" << keyed << " same=" << same);
+      const types::TablePath path{"db", std::string(keyed ? "k" : "a") + (same ? "1" : "0")};
+      ASSERT_OK(catalog_->CreateTable(path, TwoColumnTable(keyed), true));
+      ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable(path));
+      for (const char begin : {'a', 'b'}) {  // Of keyed rows the second hides the first.
+        ASSERT_OK_AND_ASSIGN(const auto writer, table->OpenWriter({.columns = {"id", "s"}}));
+        ASSERT_OK(writer->Write({WideRows(kRows, begin, same), {}, 0, 1000}));
+        std::vector<std::unique_ptr<PreparedFiles>> files;
+        files.push_back(writer->Finish().ValueOrDie());
+        ASSERT_OK(table->Commit(std::move(files), {}));
+      }
+      ASSERT_OK_AND_ASSIGN(const auto snapshot, table->LatestSnapshot());
+      ASSERT_OK_AND_ASSIGN(const auto plan, table->Plan(*snapshot, {}));
+      const int64_t before = arrow::default_memory_pool()->bytes_allocated();
+      int64_t rows = 0, most = 0;
+      for (const LakeSplit& split : plan.splits) {
+        ASSERT_OK_AND_ASSIGN(const auto reader, table->Read(split, {"id", "s"}, kBytesMax));
+        while (true) {
+          ASSERT_OK_AND_ASSIGN(const auto batch, reader->Next());
+          if (batch == nullptr) break;
+          rows += batch->num_rows();
+          EXPECT_LE(batch->num_rows(), 64);
+          const auto& texts = static_cast<const arrow::StringArray&>(*batch->column(1));
+          EXPECT_TRUE(!keyed || texts.GetView(0).front() == 'b');
+          most = std::max(most, arrow::default_memory_pool()->bytes_allocated() - before);
+        }
+      }
+      EXPECT_EQ(rows, keyed ? kRows : 2 * kRows);
+      EXPECT_LT(most, 32 << 20);
+    }
+  }
+}
+
+// Others may remove snapshots, and a crash may bring some back that lie before those that it lost.
+TEST_F(PaimonTableTest, ExpiryPassesGaps) {
+  ASSERT_OK(catalog_->CreateTable({"db", "gaps"}, IdTable(true), true));
+  ASSERT_OK_AND_ASSIGN(const auto table, catalog_->OpenTable({"db", "gaps"}));
+  for (int32_t i = 0; i < 8; ++i) ASSERT_OK(CommitRows(*table, IdBatch({i}, {i})));
+  clock_.Advance(60'000);
+  for (const char* lost : {"/snapshot/snapshot-3", "/snapshot/snapshot-4"})
+    ASSERT_OK(io::LocalFileSystem().Remove(table->location() + lost));
+  const ExpireOptions two{.retained_min = 1, .retained_ms = 0, .limit = 2};
+  EXPECT_EQ(table->Expire(two).ValueOr(-1), 2);  // The third would be the first to stay.
+  ASSERT_OK_AND_ASSIGN(const auto left, table->Snapshots());
+  ASSERT_EQ(left.size(), 4u);
+  EXPECT_EQ(left.front().id, 5);
+  EXPECT_EQ(table->Expire(two).ValueOr(-1), 2);
+  ASSERT_OK_AND_ASSIGN(const auto rows, ReadAll(*table, left.back(), {"id", "v"}));
+  EXPECT_EQ(rows.size(), 8u);
+}
+
 }  // namespace
 }  // namespace sluice::lake

@@ -62,14 +62,19 @@ class Writer : public ParquetFileWriter {
     }
     if (batch.num_rows() == 0) return Status::OK();
     const auto named = arrow::RecordBatch::Make(schema_, batch.num_rows(), batch.columns());
+    // The library ends no page within what it is given at once, and readers hold pages whole.
+    const int64_t bytes = arrow::util::ReferencedBufferSize(*named).ValueOr(0);
+    const int64_t rows =
+        std::max<int64_t>(named->num_rows() * kPageBytes / std::max(bytes, kPageBytes), 1);
     BEGIN_PARQUET_CATCH_EXCEPTIONS
     if (group_bytes_ >= row_group_bytes_) {
       RETURN_NOT_OK(writer_->NewBufferedRowGroup());
       group_bytes_ = 0;
     }
-    RETURN_NOT_OK(writer_->WriteRecordBatch(*named));
+    for (int64_t from = 0; from < named->num_rows(); from += rows)
+      RETURN_NOT_OK(writer_->WriteRecordBatch(*named->Slice(from, rows)));
     END_PARQUET_CATCH_EXCEPTIONS
-    group_bytes_ += arrow::util::ReferencedBufferSize(*named).ValueOr(0);
+    group_bytes_ += bytes;
     return Status::OK();
   }
 
@@ -88,6 +93,7 @@ class Writer : public ParquetFileWriter {
   }
 
  private:
+  static constexpr int64_t kPageBytes = 1 << 20;
   static constexpr int64_t kPackedRatio =
       3;  // Guess of how much smaller values get; only decides when a file is full.
 
@@ -138,18 +144,20 @@ ColumnRange RangeOf(const parquet::ColumnChunkMetaData& chunk, const arrow::Data
 class Reader : public ParquetFileReader {
  public:
   Status Open(io::FileSystem& files, const std::string& path,
-              const std::vector<std::string>& columns, int64_t batch_rows,
+              const std::vector<std::string>& columns, BatchSize size,
               const std::vector<Predicate>& predicates, ReadCounters* counts) {
     ASSIGN_OR_RAISE(auto input, OpenArrowInput(files, path));
     parquet::ArrowReaderProperties properties(/*use_threads=*/false);
-    properties.set_batch_size(batch_rows);
     properties.set_pre_buffer(false);
+    parquet::ReaderProperties stored;
+    stored.enable_buffered_stream();  // Else a column of a row group is read whole.
+    stored.set_buffer_size(kBufferBytes);
     parquet::arrow::FileReaderBuilder builder;
     BEGIN_PARQUET_CATCH_EXCEPTIONS
-    RETURN_NOT_OK(builder.Open(std::move(input)));
+    RETURN_NOT_OK(builder.Open(std::move(input), stored));
     builder.properties(properties);
     RETURN_NOT_OK(builder.Build(&reader_));
-    batch_rows_ = batch_rows;
+    size_ = size;
     ASSIGN_OR_RAISE(const std::vector<int> groups, GroupsFor(predicates));
     row_count_ = 0;
     for (const int group : groups)
@@ -165,6 +173,7 @@ class Reader : public ParquetFileReader {
       schema_ = arrow::schema({});
       return Status::OK();
     }
+    SetRows(kFirstRows, StoredBytes(groups, leaves) / std::max<int64_t>(row_count_, 1));
     ASSIGN_OR_RAISE(batches_, reader_->GetRecordBatchReader(groups, leaves));
     schema_ = batches_->schema();
     END_PARQUET_CATCH_EXCEPTIONS
@@ -177,17 +186,42 @@ class Reader : public ParquetFileReader {
   Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
     std::shared_ptr<arrow::RecordBatch> batch;
     if (batches_ == nullptr) {
-      const int64_t rows = std::min(batch_rows_, row_count_ - given_);
+      const int64_t rows = std::min(size_.rows, row_count_ - given_);
       given_ += rows;
       return rows == 0 ? nullptr : arrow::RecordBatch::Make(schema_, rows, arrow::ArrayVector());
     }
     BEGIN_PARQUET_CATCH_EXCEPTIONS
     RETURN_NOT_OK(batches_->ReadNext(&batch));
     END_PARQUET_CATCH_EXCEPTIONS
+    if (batch != nullptr && batch->num_rows() > 0) {
+      SetRows(batch_rows_ * kGrowth,
+              arrow::util::ReferencedBufferSize(*batch).ValueOr(0) / batch->num_rows());
+    }
     return batch;
   }
 
  private:
+  static constexpr int64_t kBufferBytes = 64 << 10;  // Per column; a larger page is read by itself.
+  // Values that repeat take far less in the file than in memory.
+  static constexpr int64_t kFirstRows = 64;
+  static constexpr int64_t kGrowth = 8;
+
+  // The next batch has `rows` at most, and no more than have room.
+  void SetRows(int64_t rows, int64_t row_bytes) {
+    const int64_t room = std::max<int64_t>(size_.bytes / std::max<int64_t>(row_bytes, 1), 1);
+    batch_rows_ = std::min({rows, size_.rows, room});
+    reader_->set_batch_size(batch_rows_);
+  }
+
+  int64_t StoredBytes(const std::vector<int>& groups, const std::vector<int>& leaves) const {
+    int64_t bytes = 0;
+    for (const int at : groups) {
+      const auto group = reader_->parquet_reader()->metadata()->RowGroup(at);
+      for (const int leaf : leaves) bytes += group->ColumnChunk(leaf)->total_uncompressed_size();
+    }
+    return bytes;
+  }
+
   // Row groups that may hold rows which meet the predicates.
   Result<std::vector<int>> GroupsFor(const std::vector<Predicate>& predicates) const {
     const parquet::FileMetaData& metadata = *reader_->parquet_reader()->metadata();
@@ -232,7 +266,8 @@ class Reader : public ParquetFileReader {
   std::unique_ptr<arrow::RecordBatchReader> batches_;
   std::shared_ptr<arrow::Schema> schema_;
   int64_t row_count_ = 0;
-  int64_t batch_rows_ = 0;
+  BatchSize size_;
+  int64_t batch_rows_ = 0;  // Of the next batch.
   int64_t given_ = 0;
 };
 
@@ -252,15 +287,17 @@ Result<std::unique_ptr<ParquetFileWriter>> ParquetFileWriter::Create(
   ASSIGN_OR_RAISE(auto file, files.Open(path, io::FileSystem::Mode::kCreateNew));
   auto writer = std::make_unique<Writer>(std::make_shared<ArrowOutput>(std::move(file)),
                                          FileArrowSchema(columns), options.row_group_bytes);
-  RETURN_NOT_OK(writer->Open(columns, options));
-  return writer;
+  const Status opened = writer->Open(columns, options);
+  if (opened.ok()) return writer;
+  LogIfError(files.Remove(path), "removing a lake file that was not begun");
+  return opened;
 }
 
 Result<std::unique_ptr<ParquetFileReader>> ParquetFileReader::Open(
     io::FileSystem& files, const std::string& path, const std::vector<std::string>& columns,
-    int64_t batch_rows, const std::vector<Predicate>& predicates, ReadCounters* counts) {
+    BatchSize batch, const std::vector<Predicate>& predicates, ReadCounters* counts) {
   auto reader = std::make_unique<Reader>();
-  const Status opened = reader->Open(files, path, columns, batch_rows, predicates, counts);
+  const Status opened = reader->Open(files, path, columns, batch, predicates, counts);
   if (!opened.ok()) {
     return opened.WithMessage("lake file cannot be read, path=", path, ": ", opened.message());
   }

@@ -25,6 +25,13 @@ struct ParquetOptions {
   static ParquetOptions For(const LakeSchema& schema);
 };
 
+/// How large a reader's batches are at most: few rows at first, then as many as have room by what
+/// the last ones held.
+struct BatchSize {
+  int64_t rows = 32 * 1024;
+  int64_t bytes = int64_t{16} << 20;
+};
+
 /// Writes one Parquet file. Not closed = not synced: the file must not be committed then.
 class ParquetFileWriter {
  public:
@@ -50,7 +57,7 @@ class ParquetFileReader {
   /// Errors: IOError; kCorruptRecord when it is not a Parquet file.
   static Result<std::unique_ptr<ParquetFileReader>> Open(
       io::FileSystem& files, const std::string& path, const std::vector<std::string>& columns,
-      int64_t batch_rows, const std::vector<Predicate>& predicates, ReadCounters* counts);
+      BatchSize batch, const std::vector<Predicate>& predicates, ReadCounters* counts);
   virtual ~ParquetFileReader() = default;
   virtual const std::shared_ptr<arrow::Schema>& schema() const = 0;
   virtual int64_t row_count() const = 0;

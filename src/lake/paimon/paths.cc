@@ -8,6 +8,7 @@
 
 #include "lake/paimon/binary_row.h"
 #include "lake/paimon/columns.h"
+#include "types/civil_date.h"
 #include "types/row.h"
 
 namespace sluice::lake::paimon {
@@ -22,23 +23,6 @@ bool MustEscape(char c) {
          std::string_view("\"#%'*/:=?\\{}[]^").find(c) != std::string_view::npos;
 }
 
-std::string DateText(int64_t days) {
-  const auto date = std::chrono::year_month_day(std::chrono::sys_days(std::chrono::days(days)));
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-}
-
-// "01:02:03" and as many fraction digits as the precision says.
-std::string TimeText(int64_t nanos_of_day, int32_t precision) {
-  const int64_t seconds = nanos_of_day / 1'000'000'000;
-  std::string text =
-      fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-  if (precision > 0)
-    text += "." + fmt::format("{:09}", nanos_of_day % 1'000'000'000)
-                      .substr(0, static_cast<size_t>(precision));
-  return text;
-}
-
 std::string TimestampText(const arrow::TimestampArray& array, int32_t precision) {
   static constexpr int64_t kPerSecond[] = {1, 1000, 1'000'000, 1'000'000'000};
   const int64_t unit =
@@ -46,7 +30,7 @@ std::string TimestampText(const arrow::TimestampArray& array, int32_t precision)
   const int64_t per_day = 86'400 * unit;
   int64_t days = array.Value(0) / per_day, rest = array.Value(0) % per_day;
   if (rest < 0) --days, rest += per_day;
-  return DateText(days) + " " + TimeText(rest * (1'000'000'000 / unit), precision);
+  return types::DateText(days) + " " + types::TimeText(rest * (1'000'000'000 / unit), precision);
 }
 
 // Text as Paimon shows it with partition.legacy-name = false. Zoned times are shown in UTC.
@@ -54,11 +38,12 @@ Result<std::string> PathValue(const types::DataType& type,
                               const std::shared_ptr<arrow::Array>& array) {
   switch (type.kind()) {
     case TypeKind::kDate:
-      return DateText(static_cast<const arrow::Date32Array&>(*array).Value(0));
+      return types::DateText(static_cast<const arrow::Date32Array&>(*array).Value(0));
     case TypeKind::kTime: {
       ASSIGN_OR_RAISE(const auto millis, Conform(array, FileArrowType(type)));
-      return TimeText(int64_t{static_cast<const arrow::Time32Array&>(*millis).Value(0)} * 1'000'000,
-                      type.precision());
+      return types::TimeText(
+          int64_t{static_cast<const arrow::Time32Array&>(*millis).Value(0)} * 1'000'000,
+          type.precision());
     }
     case TypeKind::kTimestamp:
     case TypeKind::kTimestampLtz:

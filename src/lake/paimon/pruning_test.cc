@@ -202,8 +202,9 @@ TEST(RowGroupTest, GroupsAreSkippedByTheirStatistics) {
   }
   paimon::ReadCounters counts;
   const Predicate wanted{"a", Op::kGreaterOrEqual, {std::make_shared<arrow::Int64Scalar>(25)}};
-  ASSERT_OK_AND_ASSIGN(const auto reader,
-                       paimon::ParquetFileReader::Open(files, path, {"a"}, 100, {wanted}, &counts));
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      paimon::ParquetFileReader::Open(files, path, {"a"}, {.rows = 100}, {wanted}, &counts));
   EXPECT_EQ(reader->row_count(), 20);
   int64_t rows = 0;
   while (true) {
@@ -234,8 +235,9 @@ TEST(RowGroupTest, NullTestsOfNestedColumnsSkipNothing) {
     ASSERT_OK(writer->Close());
   }
   const Predicate wanted{"a", Op::kIsNotNull, {}};
-  ASSERT_OK_AND_ASSIGN(const auto reader,
-                       paimon::ParquetFileReader::Open(files, path, {"a"}, 100, {wanted}, nullptr));
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      paimon::ParquetFileReader::Open(files, path, {"a"}, {.rows = 100}, {wanted}, nullptr));
   EXPECT_EQ(reader->row_count(), 3);
 }
 

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sluice::lake::paimon {
 namespace {
 
@@ -329,7 +331,7 @@ std::string SchemaToJson(const LakeSchema& schema) {
                 {"comment", schema.comment},
                 {"timeMillis", schema.time_ms}};
   if (schema.options.empty()) document["options"] = Json::object();
-  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+  return JsonText(document, 2);
 }
 
 Result<std::string> EditSchemaJson(std::string_view json, const SchemaEdit& edit) {
@@ -349,7 +351,7 @@ Result<std::string> EditSchemaJson(std::string_view json, const SchemaEdit& edit
   document["id"] = edit.id;
   document["highestFieldId"] = highest;
   document["timeMillis"] = edit.time_ms;
-  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+  return JsonText(document, 2);
 }
 
 Result<std::string> RestoreSchemaJson(std::string_view before, std::string_view latest, int64_t id,
@@ -359,7 +361,7 @@ Result<std::string> RestoreSchemaJson(std::string_view before, std::string_view 
   document["id"] = id;
   document["highestFieldId"] = newest["highestFieldId"];
   document["timeMillis"] = time_ms;
-  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+  return JsonText(document, 2);
 }
 
 }  // namespace sluice::lake::paimon

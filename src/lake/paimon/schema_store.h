@@ -32,8 +32,8 @@ class SchemaStore {
  private:
   io::FileSystem& files_;
   const TablePaths& paths_;
-  std::mutex mutex_;
-  std::map<int64_t, std::shared_ptr<const LakeSchema>> known_;  // Guarded by mutex_.
+  std::mutex mutex_;  // Guards what follows.
+  std::map<int64_t, std::shared_ptr<const LakeSchema>> known_;
 };
 
 }  // namespace sluice::lake::paimon

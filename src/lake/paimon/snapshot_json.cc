@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace sluice::lake::paimon {
 namespace {
 
@@ -26,9 +28,7 @@ void PutIf(Json* document, const char* key, const std::string& value) {
   if (!value.empty()) (*document)[key] = value;
 }
 
-std::string Dump(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace);
-}
+std::string Dump(const Json& document) { return JsonText(document, 2); }
 
 }  // namespace
 

@@ -9,7 +9,6 @@ namespace sluice::lake::paimon {
 namespace {
 
 constexpr int64_t kRawBatchRows = 32 * 1024;
-constexpr int64_t kMergeBatchRows = 8 * 1024;
 
 std::shared_ptr<arrow::Schema> SchemaOf(const std::vector<types::Column>& columns) {
   arrow::FieldVector fields;
@@ -23,11 +22,12 @@ std::shared_ptr<arrow::Schema> SchemaOf(const std::vector<types::Column>& column
 class RawReader : public LakeReader {
  public:
   RawReader(const ReadContext& context, std::shared_ptr<const LakeSchema> newest,
-            const LakeSplit& split, std::vector<types::Column> columns)
+            const LakeSplit& split, std::vector<types::Column> columns, BatchSize batch)
       : context_(context),
         newest_(std::move(newest)),
         detail_(std::static_pointer_cast<const SplitDetail>(split.detail)),
         columns_(std::move(columns)),
+        batch_(batch),
         schema_(SchemaOf(columns_)) {}
 
   const std::shared_ptr<arrow::Schema>& schema() const override { return schema_; }
@@ -37,10 +37,10 @@ class RawReader : public LakeReader {
       if (file_ == nullptr) {
         if (next_file_ == detail_->files.size()) return nullptr;
         const ManifestEntry& entry = detail_->files[next_file_++];
-        ASSIGN_OR_RAISE(
-            file_, FileRowsReader::Open(context_, *newest_, columns_, entry,
-                                        PathOf(entry, detail_->folder),
-                                        /*with_keys=*/false, kRawBatchRows, detail_->predicates));
+        ASSIGN_OR_RAISE(file_,
+                        FileRowsReader::Open(context_, *newest_, columns_, entry,
+                                             PathOf(entry, detail_->folder),
+                                             /*with_keys=*/false, batch_, detail_->predicates));
       }
       ASSIGN_OR_RAISE(const auto rows, file_->Next());
       if (rows != nullptr)
@@ -54,6 +54,7 @@ class RawReader : public LakeReader {
   std::shared_ptr<const LakeSchema> newest_;
   std::shared_ptr<const SplitDetail> detail_;
   std::vector<types::Column> columns_;
+  BatchSize batch_;
   std::shared_ptr<arrow::Schema> schema_;
   size_t next_file_ = 0;
   std::unique_ptr<FileRowsReader> file_;
@@ -81,9 +82,12 @@ class MergedReader : public LakeReader {
 Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context,
                                                     std::shared_ptr<const LakeSchema> newest,
                                                     const LakeSplit& split,
-                                                    std::vector<types::Column> columns) {
-  if (split.raw)
-    return std::make_unique<RawReader>(context, std::move(newest), split, std::move(columns));
+                                                    std::vector<types::Column> columns,
+                                                    int64_t bytes_max) {
+  if (split.raw) {
+    return std::make_unique<RawReader>(context, std::move(newest), split, std::move(columns),
+                                       BatchSize{.rows = kRawBatchRows, .bytes = bytes_max});
+  }
   const std::string engine = newest->Option("merge-engine", "deduplicate");
   if (engine != "deduplicate" || !newest->Option("sequence.field").empty()) {
     return Error(ErrorCode::kInvalidTable,
@@ -91,15 +95,16 @@ Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context,
                  " sequence.field=", newest->Option("sequence.field"));
   }
   const auto& detail = *static_cast<const SplitDetail*>(split.detail.get());
+  const BatchSize batch = MergeReader::BatchOf(detail.files.size(), bytes_max);
   std::vector<std::unique_ptr<FileRowsReader>> files;
   for (const ManifestEntry& entry : detail.files) {
-    ASSIGN_OR_RAISE(auto file, FileRowsReader::Open(
-                                   context, *newest, columns, entry, PathOf(entry, detail.folder),
-                                   /*with_keys=*/true, kMergeBatchRows, detail.predicates));
+    ASSIGN_OR_RAISE(auto file, FileRowsReader::Open(context, *newest, columns, entry,
+                                                    PathOf(entry, detail.folder),
+                                                    /*with_keys=*/true, batch, detail.predicates));
     files.push_back(std::move(file));
   }
   return std::make_unique<MergedReader>(
-      columns, std::make_unique<MergeReader>(std::move(files), /*drop_deleted=*/true));
+      columns, std::make_unique<MergeReader>(std::move(files), /*drop_deleted=*/true, bytes_max));
 }
 
 }  // namespace sluice::lake::paimon

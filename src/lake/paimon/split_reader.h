@@ -7,10 +7,12 @@
 
 namespace sluice::lake::paimon {
 
-/// Reader of one split: raw files one after another, others merged, deleted rows left out.
+/// Reader of one split: raw files one after another, others merged, deleted rows left out. Batches
+/// of `bytes_max`, as LakeTable::Read.
 Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context,
                                                     std::shared_ptr<const LakeSchema> newest,
                                                     const LakeSplit& split,
-                                                    std::vector<types::Column> columns);
+                                                    std::vector<types::Column> columns,
+                                                    int64_t bytes_max);
 
 }  // namespace sluice::lake::paimon
