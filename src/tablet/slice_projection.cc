@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/crc32c.h"
 #include "io/file.h"
 #include "wire/log_batch.h"
 #include "wire/projection.h"
@@ -12,6 +13,12 @@ namespace {
 constexpr uint64_t kFrontBytes = 4096;  // Read first; most heads fit.
 constexpr uint64_t kCopyBytes =
     32 << 10;  // Smaller column ranges are copied: one more system call costs as much.
+
+// Of a batch, read at a time for its CRC: it stays in the processor's cache.
+constexpr uint64_t kCrcPieceBytes = 256 << 10;
+constexpr size_t kCrcFrom = 25;  // What a CRC covers begins at the schema id.
+// All of a slice is read for the CRCs: of more than that on the pool, not on a loop.
+constexpr uint64_t kLoopBytesMax = 1 << 20;
 
 // A read that the page cache could not serve, told apart from errors by a status of its own.
 Status MustWait() { return Status::Cancelled("not in the page cache"); }
@@ -42,6 +49,7 @@ class Projection {
     ASSIGN_OR_RAISE(const auto header, wire::ParseLogBatchHeader(front));
     if (header.size_bytes() > room)
       return Corrupt("log batch ends early file=", range.file->path());
+    ARROW_RETURN_NOT_OK(CheckCrc(*range.file, position_bytes, header, front));
     ASSIGN_OR_RAISE(const wire::BatchProjector* projector, ProjectorOf(header.schema_id));
     auto projected = projector->Project(front);
     if (!projected.ok()) {
@@ -65,6 +73,21 @@ class Projection {
   }
 
  private:
+  // The reader, who gets a part of the batch, cannot. `front` are the first bytes of it or more.
+  Status CheckCrc(const io::File& file, uint64_t position_bytes, const wire::LogBatchHeader& header,
+                  std::string_view front) const {
+    front = front.substr(0, header.size_bytes());
+    uint32_t crc = Crc32c(front.substr(kCrcFrom));
+    for (uint64_t at = front.size(); at < header.size_bytes(); at += kCrcPieceBytes) {
+      const uint64_t size = std::min(kCrcPieceBytes, header.size_bytes() - at);
+      ASSIGN_OR_RAISE(const std::string piece, Read(file, position_bytes + at, size));
+      crc = Crc32c(piece, crc);
+    }
+    if (crc == header.crc) return Status::OK();
+    return Corrupt("log batch does not match its crc file=", file.path(),
+                   " position=", position_bytes, " offset=", header.base_offset);
+  }
+
   Status AddRange(const io::Payload::FileRange& range, uint64_t batch_bytes,
                   const wire::ProjectedBatch::Range& part) {
     const uint64_t position = batch_bytes + part.position_bytes;
@@ -119,6 +142,7 @@ Result<std::optional<io::Payload>> ProjectSlice(const log::Log::Slice& slice,
     return Error(ErrorCode::kInvalidColumnProjection,
                  "only ARROW logs can be projected table=", table.info().path);
   }
+  if (!may_wait && slice.size_bytes > kLoopBytesMax) return std::nullopt;
   Projection projection(table, positions, may_wait);
   for (const auto& range : slice.ranges) {
     const uint64_t end = range.position_bytes + range.size_bytes;
