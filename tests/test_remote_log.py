@@ -236,12 +236,12 @@ def with_a_wrong_bit(segment):
 
 
 def fill(server):
-    client = server.client()
-    client.create_table("fluss.t", wire.descriptor(workload.LOG_COLUMNS))
-    table_id = client.table_info("fluss.t")[0]
-    for first in range(0, ROWS, BATCH):
-        produce(client, table_id, range(first, first + BATCH))
-    client.close()
+    """Not compressed, so that the bit is one of a text's last digits."""
+    async def write(connection, admin):
+        await create(admin)
+        await append(connection, 0, ROWS)
+
+    run(server, write)
 
 
 def test_damage_in_remote_storage_is_an_error_and_never_a_wrong_row_nor_a_wait(server):
