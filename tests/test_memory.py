@@ -2,11 +2,15 @@
 import concurrent.futures
 import mmap
 import os
+import re
+import socket
+import struct
 import time
 
 import pytest
 
 import cluster
+import wire_client as wire
 from cluster import SqlError
 
 
@@ -81,3 +85,27 @@ def test_a_statement_that_outgrows_the_engine_ends_alone(make_server):
     with pytest.raises(SqlError, match="statement needs more memory than the query engine may use"):
         server.sql("SELECT COUNT(DISTINCT t) FROM wide")
     assert server.sql("SELECT COUNT(*), MAX(t || 'x') FROM big") == [[32000, f"{31999:0120}x"]]
+
+
+LIST_DATABASES, PRODUCE_LOG = 1003, 1014
+
+
+def test_heads_that_no_body_follows_hold_up_nobody(make_server):
+    """Each announces most of what requests may hold at all, and sends a hundred bytes."""
+    server = make_server(server__memory__limit="1gb").start()
+    stalled = []
+    for _ in range(30):
+        connection = socket.create_connection(("127.0.0.1", server.tablet_port))
+        connection.sendall(struct.pack(">ihhi", 90 << 20, PRODUCE_LOG, 0, 1) + b"x" * 100)
+        connection.setblocking(False)
+        stalled.append(connection)
+    another = wire.Connection(server.tablet_port)
+    another.call(LIST_DATABASES)
+    for connection in stalled:  # The server ends them after 30 s, so nobody had to wait for that.
+        with pytest.raises(BlockingIOError):
+            connection.recv(1)
+    held = re.search(r"^sluice_request_budget_used_bytes (\S+)$", server.metrics(), flags=re.M)
+    assert float(held[1]) < 1 << 20
+    for connection in stalled:
+        connection.close()
+    another.close()

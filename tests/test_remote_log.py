@@ -2,6 +2,7 @@
 import glob
 import os
 import re
+import struct
 import time
 
 import fluss
@@ -224,3 +225,60 @@ def test_lake_takes_what_only_remote_storage_has(server, tmp_path):
     server.wait_for_lake(server.client(), "fluss.t", {0: ROWS})
     found = server.sql("SELECT COUNT(*), SUM(id) FROM t$lake")
     assert [int(value) for value in found[0]] == [ROWS, ROWS * (ROWS - 1) // 2]
+
+
+def with_a_wrong_bit(segment):
+    """In a value of the first batch, behind its head."""
+    size, = struct.unpack_from("<i", segment, 8)
+    damaged = bytearray(segment)
+    damaged[12 + size - 9] ^= 1
+    return bytes(damaged)
+
+
+def fill(server):
+    """Not compressed, so that the bit is one of a text's last digits."""
+    async def write(connection, admin):
+        await create(admin)
+        await append(connection, 0, ROWS)
+
+    run(server, write)
+
+
+def test_damage_in_remote_storage_is_an_error_and_never_a_wrong_row_nor_a_wait(server):
+    """Of some columns and of all, since the reader of some has no CRC to check."""
+    fill(server)
+    wait_until_moved(server)
+    rows = server.sql("SELECT id, text FROM t ORDER BY id")
+    path = sorted(remote_files(server), key=os.path.basename)[1]
+    with open(path, "rb") as file:
+        whole = file.read()
+    damages = {"bit": with_a_wrong_bit(whole), "short": whole[:len(whole) // 2], "empty": b"", "long": whole + bytes(5000),
+               "zeros": bytes(len(whole)), "length": whole[:8] + struct.pack("<i", -5) + whole[12:],
+               "offset": struct.pack("<q", 10**9) + whole[8:]}
+    for name, damaged in damages.items():
+        with open(path, "wb") as file:
+            file.write(damaged)
+        for columns in ("id, text", "*"):
+            with pytest.raises(cluster.SqlError) as error:
+                server.sql(f"SELECT {columns} FROM t")
+            assert "CORRUPT_RECORD" in str(error.value), (name, columns, str(error.value))
+            assert "table=fluss.t" in str(error.value) and os.path.basename(path) in str(error.value), str(error.value)
+        with open(path, "wb") as file:
+            file.write(whole)
+        assert server.sql("SELECT id, text FROM t ORDER BY id") == rows, name
+
+
+def test_a_wrong_bit_in_a_local_segment_is_an_error(server):
+    fill(server)
+    wait_until_moved(server)
+    path = local_segments(server)[0]
+    with open(path, "rb") as file:
+        whole = file.read()
+    with open(path, "r+b") as file:
+        file.write(with_a_wrong_bit(whole))
+    server.sql("CREATE TABLE copied (id BIGINT, text STRING)")
+    for statement in ("SELECT id, text FROM t", "SELECT * FROM t", "INSERT INTO copied SELECT id, text FROM t"):
+        with pytest.raises(cluster.SqlError) as error:
+            server.sql(statement)
+        assert "CORRUPT_RECORD" in str(error.value), (statement, str(error.value))
+    server.announce("call failed .*crc file=")

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 
+#include "base/log.h"
 #include "client/rows_internal.h"
 #include "types/row_batches.h"
 #include "types/table_options.h"
@@ -19,6 +20,9 @@ namespace sluice::client {
 namespace {
 
 constexpr int32_t kAsClient = -1;
+// An error that is tried again for so long is told in the log, and again whenever so much passed.
+constexpr std::chrono::seconds kToldAfter{15};
+constexpr std::chrono::seconds kToldAgainAfter{60};
 
 /// The columns of a schema at some positions, or all.
 types::Schema Cut(const types::Schema& schema, const std::vector<int>& positions) {
@@ -55,6 +59,8 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
     bool fetching = false;
     bool paused = false;  // Waits before it is asked for again.
     int retries = 0;
+    std::chrono::nanoseconds failing_since{0};  // While there are retries.
+    std::chrono::nanoseconds tell_at{0};
     std::deque<Encoded> ready;
   };
   struct Asked {
@@ -149,13 +155,27 @@ struct LogScanner::State : std::enable_shared_from_this<State> {
   void Retry(const Asked& asked, const Status& why) {
     Subscription* subscription = Find(asked);
     if (subscription == nullptr) return;
-    if (!IsRetriableRead(why)) {
+    const auto now = loop.clock().Monotonic();
+    if (subscription->retries == 0) {
+      subscription->failing_since = now;
+      subscription->tell_at = now + kToldAfter;
+    }
+    const bool given_up =
+        options.retry_max.count() > 0 && now - subscription->failing_since >= options.retry_max;
+    if (!IsRetriableRead(why) || given_up) {
+      subscription->retries = 0;
       failure = why.WithMessage(why.message(), " table=", table->info.path, " ", asked.bucket,
                                 " offset=", subscription->fetch_offset);
       subscription->paused = false;
       return;
     }
     if (NeedsNewMetadata(why)) cluster->ForgetLeaders(table->info.path);
+    if (now >= subscription->tell_at) {
+      subscription->tell_at = now + kToldAgainAfter;
+      LogWarn("log cannot be read, trying again table={} {} offset={} retries={}: {}",
+              table->info.path.ToString(), asked.bucket.ToString(), subscription->fetch_offset,
+              subscription->retries, why.ToString());
+    }
     subscription->paused = true;
     loop.After(cluster->BackoffOf(subscription->retries++), [weak = weak_from_this(), asked] {
       const auto self = weak.lock();

@@ -34,6 +34,8 @@ struct LogScannerOptions {
   int32_t min_bytes = 1;
   int64_t max_rows_bytes = 16 << 20;  ///< Held by the rows of one Poll; a batch may be larger.
   std::chrono::milliseconds max_wait{500};  ///< How long the server may wait for min_bytes.
+  /// An error that may pass is tried again as long, then it is the caller's; 0 = for good.
+  std::chrono::milliseconds retry_max{0};
   io::Pool* decode_pool =
       nullptr;  ///< Decodes rows off the loop; null = on it. Outlives the scanner's calls.
 };
@@ -58,7 +60,8 @@ class LogScanner {
   /// Decode and return what has arrived, up to max_rows_bytes at a time, or wait up to `timeout`
   /// for something; empty when nothing came. Errors: kLogOffsetOutOfRange, kCorruptRecord for a
   /// batch that cannot be decoded, and other final errors of a bucket, which stays subscribed. They
-  /// name table, bucket and offset, and come at once, after the rows in front of them.
+  /// name table, bucket and offset, and come at once, after the rows in front of them. What may
+  /// pass is tried again, with a WARN line once a minute where it lasts, up to `retry_max`.
   io::Task<Result<std::vector<ScanBatch>>> Poll(std::chrono::milliseconds timeout);
 
   /// Next offset to be returned; moves over batches without rows too. nullopt = not subscribed.

@@ -79,6 +79,41 @@ TEST_F(LogScannerTest, AnErrorFromTheServerAboutStoredBytesIsNotTriedAgain) {
   EXPECT_EQ(fake_->calls(wire::ApiKey::kFetchLog), 1);
 }
 
+// A storage that is away may come back, and a reader with an end must not wait for ever.
+TEST_F(LogScannerTest, AnErrorThatLastsIsToldAndGivenUpByWhoeverHasABound) {
+  Store(/*damaged=*/false);
+  fake_->refusal = Error(ErrorCode::kLogStorage, "remote segment cannot be read");
+  bool away = true;
+  fake_->fault = [&](wire::ApiKey key) {
+    return away && key == wire::ApiKey::kFetchLog ? FakeCluster::Fault::kRefuse
+                                                  : FakeCluster::Fault::kNone;
+  };
+  ASSERT_OK_AND_ASSIGN(
+      const auto bounded,
+      Wait(LogScanner::Open(loop_, cluster_, kPath, {.retry_max = milliseconds(2000)})));
+  ASSERT_OK_AND_ASSIGN(const auto patient, Wait(LogScanner::Open(loop_, cluster_, kPath, {})));
+  for (LogScanner* scanner : {bounded.get(), patient.get()}) scanner->Subscribe(bucket(), 0);
+  int64_t rows = 0;
+  const auto started = loop_.clock().Monotonic();
+  const Status error = ErrorOf(bounded.get(), &rows);
+  EXPECT_CODE(ErrorCode::kLogStorage, error);
+  EXPECT_THAT(error.message(), testing::HasSubstr("table=db.t table_id=1 bucket=0 offset=0"));
+  EXPECT_GE(loop_.clock().Monotonic() - started, milliseconds(2000));
+  EXPECT_OK(ErrorOf(patient.get(), &rows));
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 4; ++i) EXPECT_OK(ErrorOf(patient.get(), &rows));
+  const std::string told =
+      testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+  EXPECT_THAT(told, testing::HasSubstr("log cannot be read, trying again table=db.t"));
+  EXPECT_EQ(rows, 0);
+  away = false;
+  EXPECT_OK(ErrorOf(patient.get(), &rows));
+  EXPECT_EQ(rows, 3);
+  EXPECT_OK(ErrorOf(bounded.get(), &rows));  // It stayed subscribed.
+  EXPECT_EQ(rows, 6);
+}
+
 TEST_F(LogScannerTest, LimitScansNameADamagedBatch) {
   for (const bool damaged : {false, true}) Store(damaged);
   const auto scanned = Wait(LimitScan(loop_, cluster_, kPath, bucket(), 10));

@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -247,6 +248,13 @@ class SocketConnection : public Connection {
     if (std::exchange(stream_->closed, true)) return;
     error_code ignored;
     stream_->socket.close(ignored);
+  }
+  std::optional<uint64_t> UnreadAtEnd() const override {
+    if (stream_->closed) return 0;
+    pollfd look{stream_->socket.native_handle(), POLLRDHUP, 0};
+    if (poll(&look, 1, /*timeout=*/0) <= 0) return std::nullopt;
+    error_code ignored;
+    return stream_->socket.available(ignored);
   }
   const std::string& peer() const override { return stream_->peer; }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ class Connection {
   virtual Task<Status> Write(Payload payload) = 0;
   /// Fail whatever waits, then every later call. Idempotent.
   virtual void Close() = 0;
+  /// Once the peer has sent its last: the most bytes that are still to be read. nullopt = it may
+  /// send more, as far as is known.
+  virtual std::optional<uint64_t> UnreadAtEnd() const { return std::nullopt; }
   virtual const std::string& peer() const = 0;  ///< "127.0.0.1:40312"
 };
 

@@ -120,6 +120,39 @@ Task<Result<std::string>> AskEcho(Network& network, Loop& loop, uint16_t port, s
   co_return answer;
 }
 
+// Reads one byte, then tells what there is to read once the peer has ended.
+Task<void> LookForEnd(Loop* loop, std::unique_ptr<Connection> connection,
+                      Completion<bool> open_first, Completion<uint64_t> unread) {
+  char byte;
+  CHECK((co_await connection->ReadExactly(&byte, 1)).ok());
+  open_first.Set(!connection->UnreadAtEnd().has_value());
+  while (!connection->UnreadAtEnd()) co_await Sleep(*loop, std::chrono::milliseconds(5));
+  unread.Set(*connection->UnreadAtEnd());
+}
+
+TEST_P(NetTest, AnEndIsSeenThoughWhatIsInFrontOfItIsUnread) {
+  Completion<bool> open_first(loop());
+  Completion<uint64_t> unread(loop());
+  const auto accept = [&](std::unique_ptr<Connection> connection) {
+    Spawn(LookForEnd(&world_->server(0), std::move(connection), open_first, unread));
+  };
+  ASSERT_OK_AND_ASSIGN(const auto listener,
+                       network().Listen("127.0.0.1", 0, {&world_->server(0)}, accept));
+  const auto send_and_leave = [](Network* network, Loop* loop, uint16_t port,
+                                 Completion<bool> seen_open) -> Task<Status> {
+    CO_ASSIGN_OR_RETURN(const auto connection, co_await network->Connect(*loop, "127.0.0.1", port));
+    CO_RETURN_NOT_OK(co_await connection->Write(Payload("x")));
+    const bool was_open = co_await seen_open;
+    CHECK(was_open);
+    co_return co_await connection->Write(Payload(std::string(1000, 'x')));
+  };
+  ASSERT_OK(SyncWait(loop(), send_and_leave(&network(), &loop(), listener->port(), open_first)));
+  const auto wait = [](Completion<uint64_t> done) -> Task<uint64_t> { co_return co_await done; };
+  const uint64_t at_end = SyncWait(loop(), wait(unread));
+  EXPECT_GE(at_end, 1000u);
+  EXPECT_LT(at_end, 4000u);
+}
+
 TEST_P(NetTest, BytesComeBackAsSent) {
   const auto listener = Serve(Echo);
   for (int i = 0; i < 50; ++i) {

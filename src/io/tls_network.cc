@@ -241,6 +241,12 @@ class TlsConnection : public Connection {
   void Close() override {
     if (!stream_->closed) stream_->Close();
   }
+  std::optional<uint64_t> UnreadAtEnd() const override {
+    const auto below = stream_->inner->UnreadAtEnd();
+    if (!below) return std::nullopt;
+    return *below + BIO_ctrl_pending(stream_->in) +
+           static_cast<uint64_t>(SSL_pending(stream_->ssl.get()));
+  }
   const std::string& peer() const override { return stream_->inner->peer(); }
 
  private:

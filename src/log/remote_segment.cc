@@ -67,8 +67,8 @@ Result<std::shared_ptr<const RemoteSegmentReader>> RemoteSegmentReader::Open(
   if (!opened.ok()) return NotWhole(path, opened.status());
   std::shared_ptr<io::File> file = *std::move(opened);
   if (file->size_bytes() != segment.size_bytes) {
-    return Error(ErrorCode::kLogStorage, "remote segment has another size file=", path,
-                 " size_bytes=", file->size_bytes(), " expected=", segment.size_bytes);
+    return Corrupt("remote segment has another size file=", path,
+                   " size_bytes=", file->size_bytes(), " expected=", segment.size_bytes);
   }
   ASSIGN_OR_RAISE(const std::string offset_image,
                   ReadIndex(files, folder, base_offset, kIndexSuffix));
@@ -86,6 +86,9 @@ BatchScan RemoteSegmentReader::ScanFrom(OffsetIndex::Entry entry) const {
 }
 
 Status RemoteSegmentReader::Unreadable(const Status& cause) const {
+  // Damage does not pass, as what the storage says may.
+  if (CodeOf(cause) == ErrorCode::kCorruptRecord)
+    return Corrupt("remote segment is damaged file=", file_->path(), " cause=", cause.message());
   return NotWhole(file_->path(), cause);
 }
 

@@ -17,8 +17,8 @@ namespace sluice::log {
 /// Immutable. Everything waits for the storage: on a pool, any thread.
 class RemoteSegmentReader {
  public:
-  /// Errors: kLogStorage when a file is not there, not readable or not of the segment's size;
-  /// kCorruptRecord when an index is damaged.
+  /// Errors: kLogStorage when a file is not there or not readable, which may pass; kCorruptRecord
+  /// when it is not of the segment's size, or an index is damaged.
   static Result<std::shared_ptr<const RemoteSegmentReader>> Open(io::FileSystem& files,
                                                                  const std::string& bucket_folder,
                                                                  RemoteSegment segment);
@@ -27,7 +27,7 @@ class RemoteSegmentReader {
   /// Where a batch begins that contains `offset` or stands before it, as near as the index knows.
   uint32_t PositionOf(int64_t offset) const { return offsets_.Floor(offset).position_bytes; }
   /// Whole batches from the one that contains `offset`, within this segment, up to `max_bytes` but
-  /// at least one.
+  /// at least one. Errors: kLogStorage, which may pass; kCorruptRecord.
   Result<Log::Slice> Read(int64_t offset, uint64_t max_bytes) const;
   /// Base offset of the first batch committed at or after `timestamp_ms`; the segment's end when
   /// there is none.

@@ -92,11 +92,19 @@ TEST_F(RemoteSegmentTest, FilesThatAreNotThereAreARetriableError) {
   }
 }
 
-TEST_F(RemoteSegmentTest, AFileOfAnotherSizeIsRefused) {
+// A reader that is told so does not try again for ever.
+TEST_F(RemoteSegmentTest, DamageIsNotARetriableError) {
   const RemoteSegment segment = CopyFirst();
   const std::string path = BucketFolder() + "/" + segment.id + "/00000000000000000000.log";
-  std::filesystem::resize_file(path, segment.size_bytes - 1);
-  EXPECT_CODE(ErrorCode::kLogStorage, OpenRemote(segment).status());
+  for (const uint64_t size : {segment.size_bytes - 1, uint64_t{0}, segment.size_bytes + 1}) {
+    std::filesystem::resize_file(path, size);
+    EXPECT_CODE(ErrorCode::kCorruptRecord, OpenRemote(segment).status());
+  }
+  std::filesystem::resize_file(path, segment.size_bytes);  // Zeros, by now.
+  ASSERT_OK_AND_ASSIGN(const auto reader, OpenRemote(segment));
+  const auto read = reader->Read(segment.start_offset, 1 << 20);
+  EXPECT_CODE(ErrorCode::kCorruptRecord, read.status());
+  EXPECT_THAT(read.status().message(), testing::HasSubstr("file=" + path));
 }
 
 TEST_F(RemoteSegmentTest, ACopyNeverMakesTheRoot) {

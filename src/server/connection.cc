@@ -15,8 +15,26 @@ constexpr size_t kHeadBytes = wire::kFrameLengthBytes + wire::kRequestHeaderByte
 // error reply, which a close with unread bytes would destroy on its side.
 constexpr std::chrono::milliseconds kLinger{1000};
 constexpr size_t kLingerChunkBytes = 64 << 10;
-// A body is read in pieces of what must come within a second.
-constexpr size_t kBodyPieceBytes = ServedConnection::kBodyPace;
+// A body is read in pieces as large as what came of it before, within these bounds.
+constexpr size_t kBodyPieceBytesMin = 64 << 10;
+constexpr size_t kBodyPieceBytesMax = 1 << 20;
+// The memory of a body grows so many times over, which spares copies; what was not read into is
+// not touched.
+constexpr size_t kBodyGrowth = 16;
+// Who waits for bytes of the budget does not read, so the end of the stream is looked for.
+constexpr std::chrono::milliseconds kLookForEnd{1000};
+static_assert(ByteBudget::kSmallBytes <= FrameReader::kBufferBytes);
+
+// Where the piece ends that begins at `done`.
+size_t EndOfPiece(size_t done, size_t size_bytes) {
+  return std::min(size_bytes, done + std::clamp(done, kBodyPieceBytesMin, kBodyPieceBytesMax));
+}
+
+void Extend(std::string* body, size_t end, size_t size_bytes) {
+  if (end > body->capacity())
+    body->reserve(std::min(size_bytes, std::max(kBodyPieceBytesMax, end * kBodyGrowth)));
+  body->resize(end);
+}
 
 }  // namespace
 
@@ -60,6 +78,7 @@ io::Task<void> ServedConnection::Serve(std::shared_ptr<ServedConnection> self) {
 void ServedConnection::Close() {
   closed_ = true;
   connection_->Close();
+  if (growing_ != nullptr) growing_->Cancel();
   MaybeMakeRoom();
 }
 
@@ -86,15 +105,12 @@ io::Task<bool> ServedConnection::ReadFrame() {
     co_await Refuse(header.request_id, fits);
     co_return false;
   }
-  const auto asked = loop_.clock().Monotonic();
   ByteBudget::Grant grant =
-      co_await settings_->budget->Take(loop_, static_cast<uint64_t>(size_bytes));
-  if (closed_) co_return false;
-  const Arrived arrived{header.request_id, static_cast<uint64_t>(size_bytes),
-                        loop_.clock().Monotonic() - asked};
+      settings_->budget->Open(connection_->peer(), static_cast<uint64_t>(size_bytes));
   io::Call call{header.api_key, header.api_version, {}};
-  call.body.resize(static_cast<size_t>(size_bytes) - wire::kRequestHeaderBytes);
-  const bool body_read = co_await ReadBody(&call.body);
+  const size_t body_bytes = static_cast<size_t>(size_bytes) - wire::kRequestHeaderBytes;
+  Arrived arrived{header.request_id, static_cast<uint64_t>(size_bytes), {}};
+  const bool body_read = co_await ReadBody(&call.body, body_bytes, &grant, &arrived.queued);
   if (!body_read || closed_) co_return false;
   last_traffic_ = loop_.clock().Monotonic();
   counters_->requests.fetch_add(1, std::memory_order_relaxed);
@@ -162,21 +178,64 @@ void ServedConnection::NoteFailedLogin() {
   }
 }
 
-// Fills *body, whose bytes are granted; false when they did not come, or too slowly.
-io::Task<bool> ServedConnection::ReadBody(std::string* body) {
+// Fills *body, while *grant grows with it; false when it did not come, or too slowly. Nothing is
+// held for what has not begun to come: the first piece waits in the reader's buffer.
+io::Task<bool> ServedConnection::ReadBody(std::string* body, size_t size_bytes,
+                                          ByteBudget::Grant* grant,
+                                          std::chrono::nanoseconds* queued) {
   std::chrono::nanoseconds due = loop_.clock().Monotonic() + settings_->body_behind_max;
-  for (size_t done = 0; done < body->size();) {
-    const size_t piece_bytes = std::min(body->size() - done, kBodyPieceBytes);
-    const bool must_wait = piece_bytes > reader_.peek().size();
-    io::Loop::TimerId end = 0;
-    if (must_wait) end = CloseAt(due, &counters_->refused_frames);
-    const Status read = co_await reader_.Take(body->data() + done, piece_bytes);
-    if (must_wait) loop_.Cancel(end);
+  const size_t first_bytes = std::min(size_bytes, FrameReader::kBufferBytes);
+  const io::Loop::TimerId first_end = first_bytes > reader_.peek().size()
+                                          ? CloseAt(due, &counters_->refused_frames)
+                                          : io::Loop::TimerId{0};
+  const Status begun = co_await reader_.Fill(first_bytes);
+  loop_.Cancel(first_end);
+  if (!begun.ok()) co_return false;
+  for (size_t done = 0;;) {
+    const size_t end = EndOfPiece(done, size_bytes);
+    if (!grant->TryGrowTo(end + wire::kRequestHeaderBytes)) {
+      const auto from = loop_.clock().Monotonic();
+      const bool grown =
+          co_await WaitToGrow(grant, end + wire::kRequestHeaderBytes, size_bytes - done);
+      if (!grown || closed_) co_return false;
+      const auto waited = loop_.clock().Monotonic() - from;
+      due += waited;
+      *queued += waited;
+    }
+    Extend(body, end, size_bytes);
+    io::Loop::TimerId late = 0;
+    const bool must_wait = end - done > reader_.peek().size();
+    if (must_wait) late = CloseAt(due, &counters_->refused_frames);
+    const Status read = co_await reader_.Take(body->data() + done, end - done);
+    if (must_wait) loop_.Cancel(late);
     if (!read.ok()) co_return false;
-    done += piece_bytes;
-    due += std::chrono::seconds(1);
+    due += std::chrono::nanoseconds(std::chrono::seconds(1)) * (end - done) / kBodyPace;
+    if (end == size_bytes) co_return true;
+    done = end;
   }
-  co_return true;
+}
+
+// Waits in line for the budget; false when the connection is at its end sooner, also since what its
+// client has sent, and left, is not the `missing_bytes` of the body.
+io::Task<bool> ServedConnection::WaitToGrow(ByteBudget::Grant* grant, uint64_t size_bytes,
+                                            uint64_t missing_bytes) {
+  growing_ = grant;
+  LookForEnd(missing_bytes - std::min<uint64_t>(missing_bytes, reader_.peek().size()));
+  const bool grown = co_await grant->GrowTo(loop_, size_bytes);
+  growing_ = nullptr;
+  loop_.Cancel(look_timer_);
+  co_return grown;
+}
+
+void ServedConnection::LookForEnd(uint64_t missing_bytes) {
+  const std::weak_ptr<ServedConnection> weak = weak_from_this();
+  look_timer_ = loop_.After(kLookForEnd, [weak, missing_bytes] {
+    const auto self = weak.lock();
+    if (self == nullptr || self->growing_ == nullptr) return;
+    const auto unread = self->connection_->UnreadAtEnd();
+    if (unread && *unread < missing_bytes) return self->Close();
+    self->LookForEnd(missing_bytes);
+  });
 }
 
 // A timer that counts the connection and ends it.

@@ -33,7 +33,7 @@ struct ConnectionSettings {
   size_t requests_max = 500;             ///< netty.server.max-queued-requests, per connection here
   uint64_t unsent_bytes_max = 16 << 20;  ///< Answers in memory; above, no further request is read.
   std::chrono::milliseconds idle_max{10 * 60 * 1000};  ///< netty.connection.max-idle-time
-  /// A body holds the budget while it comes, so its sender may fall no further behind kBodyPace.
+  /// What came of a body holds the budget, so its sender may fall no further behind kBodyPace.
   std::chrono::milliseconds body_behind_max{30'000};
   /// Answers are written together; who takes them more slowly than kAnswerPace may fall this far
   /// behind.
@@ -78,7 +78,10 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
  private:
   io::Task<bool> ReadFrame();
   Status CheckFrame(const wire::RequestHeader& header, uint64_t size_bytes) const;
-  io::Task<bool> ReadBody(std::string* body);
+  io::Task<bool> ReadBody(std::string* body, size_t size_bytes, ByteBudget::Grant* grant,
+                          std::chrono::nanoseconds* queued);
+  io::Task<bool> WaitToGrow(ByteBudget::Grant* grant, uint64_t size_bytes, uint64_t missing_bytes);
+  void LookForEnd(uint64_t missing_bytes);
   io::Loop::TimerId CloseAt(std::chrono::nanoseconds due, std::atomic<int64_t>* counter);
   io::Task<bool> LogIn(wire::RequestHeader header, std::string body);
   void NoteFailedLogin();
@@ -116,6 +119,8 @@ class ServedConnection : public std::enable_shared_from_this<ServedConnection> {
   std::optional<io::Completion<bool>>
       room_;  // The reader waits for fewer requests or unsent bytes.
   std::optional<io::Completion<bool>> drained_;  // Serve waits for the last answer.
+  ByteBudget::Grant* growing_ = nullptr;         // The reader waits for bytes of the budget.
+  io::Loop::TimerId look_timer_ = 0;
   std::chrono::nanoseconds last_traffic_{0};
   io::Loop::TimerId idle_timer_ = 0;
   io::Loop::TimerId login_timer_ = 0;

@@ -145,7 +145,6 @@ TEST(ConnectionTest, ARequestWithoutRowsHasABoundOfItsOwn) {
     ASSERT_OK(io::SyncWait(served.client, Write(*connection, head(key))));
     served.world.RunFor(milliseconds(50));
     EXPECT_EQ(served.listener->counters().refused_frames, 0);  // It waits for the body.
-    EXPECT_GT(served.budget.used_bytes(), wire::kPlainRequestBytesMax);
   }
 }
 
@@ -192,23 +191,6 @@ TEST(ConnectionTest, AnIdleConnectionIsClosedAndABusyOneIsNot) {
   }
   EXPECT_TRUE(AtEnd(served, *idle));
   EXPECT_EQ(served.listener->counters().open, 1);
-}
-
-TEST(ConnectionTest, ABodyThatDoesNotComeGivesTheBudgetBack) {
-  ServedWorld served({}, /*budget_bytes=*/1000);
-  const auto silent = served.Connect();
-  const std::string frame = Request(1, std::string(900, 'x'));
-  ASSERT_OK(io::SyncWait(served.client, Write(*silent, frame.substr(0, 100))));
-  const auto patient = served.Connect();
-  served.world.RunFor(milliseconds(100));
-  ASSERT_OK(io::SyncWait(served.client, Write(*patient, Request(2, "0:" + std::string(900, 'x')))));
-  served.world.RunFor(milliseconds(25'000));
-  EXPECT_EQ(served.budget.waiting(), 1u);
-  served.world.RunFor(milliseconds(10'000));
-  EXPECT_EQ(Next(served, *patient).request_id, 2);
-  EXPECT_TRUE(AtEnd(served, *silent));
-  EXPECT_EQ(served.listener->counters().refused_frames, 1);
-  EXPECT_EQ(served.budget.used_bytes(), 0u);
 }
 
 // Nobody takes the answer, which is larger than what the network holds by itself.

@@ -11,6 +11,9 @@ constexpr std::chrono::milliseconds kPollTimeout{250};
 constexpr int kEmptyPollsMax =
     480;  // Two minutes without a row below the high watermark: something is wrong.
 
+// A storage that is away for longer ends the statement, with what the server said.
+constexpr std::chrono::milliseconds kRetryMax{60'000};
+
 io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
     io::Loop& loop, client::ClusterPtr cluster, types::TablePath path, types::BucketId bucket,
     int64_t from, std::vector<std::string> columns, std::optional<wire::RowFilter> filter,
@@ -21,6 +24,7 @@ io::Task<Result<std::shared_ptr<client::LogScanner>>> OpenScanner(
   options.table_id = bucket.table_id;
   options.max_bytes = options.max_bucket_bytes = static_cast<int32_t>(batch_bytes);
   options.max_rows_bytes = batch_bytes;
+  options.retry_max = kRetryMax;
   auto opened = co_await client::LogScanner::Open(loop, cluster, path, options);
   if (!opened.ok()) co_return opened.status();
   (*opened)->Subscribe(bucket, from);

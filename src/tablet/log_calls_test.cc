@@ -312,6 +312,31 @@ TEST_F(LogCallsTest, EmptyBatchesNameAKnownSchema) {
   EXPECT_EQ(second->header().record_count, 10);
 }
 
+// One bit of a column that nobody asked for, or of one that somebody did, near and far from the
+// batch's head: whoever gets a part of the batch cannot see it.
+TEST_F(LogCallsTest, ABatchThatDoesNotMatchItsCrcIsNotProjected) {
+  for (const int32_t rows : {10, 100'000}) {
+    std::string bytes = LogBatch(SomeRows(0, rows));
+    bytes[bytes.size() - 9] ^= 1;
+    const TempDir folder;
+    const std::string path = io::JoinPath(folder.path(), "segment");
+    ASSERT_OK_AND_ASSIGN(std::shared_ptr<io::File> file,
+                         io::LocalFileSystem().Open(path, io::FileSystem::Mode::kCreateNew));
+    ASSERT_OK(file->Append(bytes));
+    ASSERT_OK_AND_ASSIGN(const auto info, tables.ById(kLogTable));
+    ASSERT_OK_AND_ASSIGN(const auto table, TableContext::Make(info, tables));
+    log::Log::Slice slice;
+    slice.size_bytes = bytes.size();
+    slice.ranges = {{file, 0, bytes.size()}};
+    for (const int32_t column : {0, 1, 2}) {
+      const auto projected =
+          CutSlice(slice, *table, {.positions = {column}}, 1 << 20, /*may_wait=*/true);
+      EXPECT_CODE(ErrorCode::kCorruptRecord, projected);
+      EXPECT_THAT(projected.status().message(), testing::HasSubstr("file=" + path));
+    }
+  }
+}
+
 TEST_F(LogCallsTest, ProjectionOutsideTheSchemaIsRefused) {
   ASSERT_OK(Produce(0, LogBatch(SomeRows(0, 10))));
   FetchOptions how;

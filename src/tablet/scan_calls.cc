@@ -106,6 +106,9 @@ Result<io::Payload> InMagic0(const io::Payload& records) {
   for (wire::LogBatchIterator batches(bytes);;) {
     ASSIGN_OR_RAISE(const auto batch, batches.Next());
     if (!batch) return io::Payload(std::move(out));
+    if (!batch->CrcMatches()) {  // The new one will.
+      return Corrupt("log batch does not match its crc offset=", batch->header().base_offset);
+    }
     out += wire::ToMagic0(*batch);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/crc32c.h"
 #include "io/file.h"
 #include "wire/batch_statistics.h"
 #include "wire/log_batch.h"
@@ -15,6 +16,12 @@ constexpr uint64_t kCopyBytes =
     32 << 10;  // Smaller column ranges are copied: one more system call costs as much.
 // That one answer with a filter looks at: it may be that none of them goes into it.
 constexpr uint64_t kFilteredBatchesMax = 4096;
+
+// Of a batch, read at a time for its CRC: it stays in the processor's cache.
+constexpr uint64_t kCrcPieceBytes = 256 << 10;
+constexpr size_t kCrcFrom = 25;  // What a CRC covers begins at the schema id.
+// All of a slice is read for the CRCs: of more than that on the pool, not on a loop.
+constexpr uint64_t kLoopBytesMax = 1 << 20;
 
 // A read that the page cache could not serve, told apart from errors by a status of its own.
 Status MustWait() { return Status::Cancelled("not in the page cache"); }
@@ -48,6 +55,7 @@ class Cutter {
     cut.position_bytes = position_bytes;
     ASSIGN_OR_RAISE(cut.header, wire::ParseLogBatchHeader(place.front));
     if (cut.header.size_bytes() > place.room) return EndsEarly(place);
+    if (!StaysWhole(cut.header)) ARROW_RETURN_NOT_OK(CheckCrc(cut.header, place));
     if (wish_.filter != nullptr) {
       ASSIGN_OR_RAISE(cut.skipped, IsLeftOut(cut.header, &place));
       if (cut.skipped) return cut;
@@ -98,6 +106,25 @@ class Cutter {
     uint64_t room;  // To the end of the range.
     std::string front;
   };
+
+  bool StaysWhole(const wire::LogBatchHeader& header) const {
+    return wish_.positions.empty() && wish_.filter == nullptr &&
+           !(wish_.magic0 && header.magic != 0);
+  }
+
+  // The reader, who gets a part of the batch, or none, cannot.
+  Status CheckCrc(const wire::LogBatchHeader& header, const Place& place) const {
+    const auto front = std::string_view(place.front).substr(0, header.size_bytes());
+    uint32_t crc = Crc32c(front.substr(kCrcFrom));
+    for (uint64_t at = front.size(); at < header.size_bytes(); at += kCrcPieceBytes) {
+      const uint64_t size = std::min(kCrcPieceBytes, header.size_bytes() - at);
+      ASSIGN_OR_RAISE(const std::string piece, Read(place.file, place.position_bytes + at, size));
+      crc = Crc32c(piece, crc);
+    }
+    if (crc == header.crc) return Status::OK();
+    return Corrupt("log batch does not match its crc file=", place.file.path(),
+                   " position=", place.position_bytes, " offset=", header.base_offset);
+  }
 
   static Status EndsEarly(const Place& place) {
     return Corrupt("log batch ends early file=", place.file.path(),
@@ -208,6 +235,7 @@ Result<std::optional<CutBatches>> CutSlice(const log::Log::Slice& slice, const T
     return Error(ErrorCode::kInvalidColumnProjection,
                  "only ARROW logs can be projected table=", table.info().path);
   }
+  if (!may_wait && slice.size_bytes > kLoopBytesMax) return std::nullopt;
   Cutter cutter(table, wish, may_wait);
   CutBatches out{.records = {}, .kept_end = slice.first_offset, .seen_end = slice.first_offset};
   uint64_t seen = 0;

@@ -39,7 +39,11 @@ struct CutBatches {
 /// (one batch at least, if the filter leaves one). Large column ranges, and batches that stay
 /// whole, stay in the file.
 ///
-/// With `may_wait` false only what the page cache holds is read; nullopt when that is not enough.
+/// A batch that does not go out as it is is read whole for its CRC, which its reader cannot check
+/// any more.
+///
+/// With `may_wait` false only what the page cache holds is read, and no more than 1 MiB of it;
+/// nullopt when that is not enough.
 /// Errors: kInvalidColumnProjection; kSchemaNotExist; kCorruptRecord for a first batch that is
 /// damaged: in front of a later one the result ends.
 /// Threads: any.

@@ -123,6 +123,11 @@ class SimConnection : public Connection {
       link->WakeAll();
     });
   }
+  std::optional<uint64_t> UnreadAtEnd() const override {
+    const SimWay& way = link_->ways[1 - end_];
+    if (!link_->closed[end_] && !link_->broken && !way.ended) return std::nullopt;
+    return way.arrived.size();
+  }
   const std::string& peer() const override { return peer_; }
 
  private:
