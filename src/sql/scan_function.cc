@@ -117,7 +117,7 @@ Result<bool> Advance(ScanState& state, ScanLocal& local) {
 // Rows that go to the engine at once: a vector full, or fewer where they are wide, since the engine
 // counts the texts in its vectors against its memory limit only in part.
 int64_t RowsToEmit(const ScanLocal& local) {
-  constexpr int64_t kBytesMax = 2 << 20;
+  constexpr int64_t kBytesMax = 512 << 10;
   const int64_t left = local.batch->num_rows() - local.next_row;
   int64_t count = std::min(static_cast<int64_t>(duckdb::Loaded().vector_size()), left);
   const auto bytes = [&] {
