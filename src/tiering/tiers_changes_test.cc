@@ -48,10 +48,10 @@ class TiersChangesTest : public RoundTest {
         if (entry.bucket != bucket) continue;
         EXPECT_TRUE(entry.file.name.starts_with("changelog-")) << entry.file.name;
         const std::string path = io::JoinPath(paths.Bucket("", bucket), entry.file.name);
-        const auto reader =
-            lake::paimon::FileRowsReader::Open(context, table->schema(), table->schema().columns,
-                                               entry, path, /*with_keys=*/true, /*batch_rows=*/1000)
-                .ValueOrDie();
+        const auto reader = lake::paimon::FileRowsReader::Open(
+                                context, table->schema(), table->schema().columns, entry, path,
+                                /*with_keys=*/true, lake::paimon::BatchSize{.rows = 1000})
+                                .ValueOrDie();
         while (const auto rows = reader->Next().ValueOrDie()) Add(*table, *rows, &changes);
       }
     }
