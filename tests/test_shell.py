@@ -1,10 +1,14 @@
 """`sluice sql`, over HTTP and with the engine in its own process."""
 import csv
+import fcntl
 import io
 import json
 import os
 import pty
+import select
 import subprocess
+import termios
+import time
 
 import pytest
 
@@ -77,6 +81,62 @@ def test_a_comment_behind_a_statement_starts_no_other(where):
             pass
         os.close(terminal)
         assert process.wait(PATIENCE_S) == 0 and b"42" in said and b"     -> " not in said, said
+
+
+class Terminal:
+    """A shell at a terminal, as a person has it."""
+
+    def __init__(self, where, home):
+        self.terminal, inside = pty.openpty()
+        # A session of its own: Ctrl-C goes to whoever holds the terminal.
+        self.process = subprocess.Popen([binary(), "sql", *where], stdin=inside, stdout=inside, stderr=inside,
+                                        env={**os.environ, "HOME": str(home)}, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(inside)
+        self.said = ""
+
+    def type(self, text):
+        self.said = ""
+        os.write(self.terminal, text.encode())
+
+    def wait_for(self, *texts):
+        """Until all have been said since the last typing."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not all(text in self.said for text in texts):
+            left = deadline - time.monotonic()
+            assert left > 0 and select.select([self.terminal], [], [], left)[0], f"no {texts} in {self.said[-2000:]!r}"
+            self.said += os.read(self.terminal, 4096).decode(errors="replace")
+
+    def leave(self):
+        self.type("\x04")  # Ctrl-D.
+        code = self.process.wait(PATIENCE_S)
+        os.close(self.terminal)
+        return code
+
+
+LONG = "SELECT COUNT(*), SUM(a.x * b.x) FROM big a, big b, big c, big d, big e, big f"
+
+
+def test_ctrl_c_gives_up_what_runs_and_what_is_typed_but_not_the_shell(where, tmp_path):
+    values = ", ".join(f"({i})" for i in range(100))
+    person = Terminal(where, tmp_path)
+    person.wait_for("sluice> ")
+    person.type(f"CREATE TEMPORARY VIEW big AS SELECT * FROM (VALUES {values}) AS t (x);\n")
+    person.wait_for("OK", "sluice> ")
+    person.type(LONG + ";\n")
+    person.wait_for("big f;")  # The terminal's echo; the statement takes days.
+    person.type("\x03")
+    person.wait_for("error: ", "sluice> ")
+    person.type("SELECT 40 + 2 AS answer;\n")
+    person.wait_for("42", "sluice> ")
+    person.type("SELECT 'half of a statement'\n")
+    person.wait_for("     -> ")
+    person.type("\x03")
+    person.wait_for("sluice> ")
+    person.type("SELECT 40 + 3 AS answer;\n")
+    person.wait_for("43", "sluice> ")
+    assert "half" not in person.said
+    assert person.leave() == 0
 
 
 def test_views_of_a_shell_with_its_own_engine_are_its_own(server):
