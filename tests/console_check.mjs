@@ -140,7 +140,7 @@ function compare(seen, language) {
 }
 
 await page.goto(url);
-for (const language of ["zh", "en"]) {
+for (const language of ["en", "zh"]) { // The browser is English, and the button changes that.
   const end = Date.now() + (Number(seconds) * 1000) / 2;
   const before = revisions.size;
   while (Date.now() < end || (revisions.size < before + 3 && Date.now() < end + 60_000)) {
@@ -151,6 +151,13 @@ for (const language of ["zh", "en"]) {
   if (revisions.size < before + 3) problems.push(`only ${revisions.size - before} revisions seen in ${language}`);
   if (language === "en" && screenshot) await page.screenshot({ path: screenshot });
   await page.getByRole("button").click();
+}
+for (const [locale, language] of [["zh-CN", "zh"], ["zh-TW", "zh"], ["de-DE", "en"]]) {
+  const reader = await (await browser.newContext({ locale })).newPage();
+  await reader.goto(url);
+  await reader.waitForSelector("main[data-revision]");
+  const shown = await reader.evaluate(() => document.documentElement.lang);
+  if (shown !== language) problems.push(`a browser of ${locale} gets the page in ${shown}`);
 }
 await browser.close();
 if (problems.length > 0) {

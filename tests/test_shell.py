@@ -1,11 +1,13 @@
 """`sluice sql`, over HTTP and with the engine in its own process."""
 import csv
+import fcntl
 import io
 import json
 import os
 import pty
 import select
 import subprocess
+import termios
 import time
 
 import pytest
@@ -86,8 +88,10 @@ class Terminal:
 
     def __init__(self, where, home):
         self.outside, inside = pty.openpty()
+        # Ctrl-C goes to whoever holds the terminal.
         self.process = subprocess.Popen([binary(), "sql", *where], stdin=inside, stdout=inside, stderr=inside,
-                                        env={**os.environ, "HOME": str(home), "TERM": "xterm"}, start_new_session=True)
+                                        env={**os.environ, "HOME": str(home), "TERM": "xterm"}, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(inside)
         self.said = b""
 
@@ -131,6 +135,31 @@ def test_a_statement_of_two_lines_is_recalled_after_a_restart(server, tmp_path):
     second.until(b"42")
     second.until(b"sluice> ")
     second.leave()
+
+
+def test_ctrl_c_gives_up_what_runs_and_what_is_typed_but_not_the_shell(where, tmp_path):
+    values = ", ".join(f"({i})" for i in range(100))
+    person = Terminal(where, tmp_path)
+    person.until(b"sluice> ")
+    person.write(f"CREATE TEMPORARY VIEW big AS SELECT * FROM (VALUES {values}) AS t (x);\n".encode())
+    person.until(b"OK")
+    person.until(b"sluice> ")
+    person.write(b"SELECT SUM(a.x * b.x) FROM big a, big b, big c, big d, big e, big f;\n")
+    person.until(b"big f;")  # The terminal's echo; the statement takes days.
+    person.write(b"\x03")
+    person.until(b"error: ")
+    person.until(b"sluice> ")
+    person.write(b"SELECT 40 + 2 AS answer;\n")
+    person.until(b"42")
+    person.until(b"sluice> ")
+    person.write(b"SELECT 'half of a statement'\n")
+    person.until(b"     -> ")
+    person.write(b"\x03")
+    person.until(b"sluice> ")
+    person.write(b"SELECT 40 + 3 AS answer;\n")
+    assert b"half" not in person.until(b"43")
+    person.until(b"sluice> ")
+    person.leave()
 
 
 def test_views_of_a_shell_with_its_own_engine_are_its_own(server):

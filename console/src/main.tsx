@@ -4,12 +4,14 @@ import "./style.css";
 import { TablesPage } from "./tables-page";
 import { say, type Language } from "./text";
 
-function storedLanguage(): Language {
-  return localStorage.getItem("language") === "en" ? "en" : "zh";
+// What the reader chose by the button before, else the browser's own.
+function firstLanguage(): Language {
+  const chosen = localStorage.getItem("language") ?? navigator.language;
+  return chosen.startsWith("zh") ? "zh" : "en";
 }
 
 function App() {
-  const [language, setLanguage] = useState<Language>(storedLanguage);
+  const [language, setLanguage] = useState<Language>(firstLanguage);
   useEffect(() => {
     localStorage.setItem("language", language);
     document.documentElement.lang = language;

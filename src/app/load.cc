@@ -246,9 +246,9 @@ class Load {
       const std::string text = JsonText(line);
       std::printf("%s\n", text.c_str());
     } else {
-      std::printf("%s rows acknowledged by %s in %.1f s (%s rows/s)\n",
-                  Grouped(counts.rows_acked).c_str(), options_.table.c_str(), seconds,
-                  Grouped(rate).c_str());
+      std::printf("%s %s acknowledged by %s in %.1f s (%s rows/s)\n",
+                  Grouped(counts.rows_acked).c_str(), counts.rows_acked == 1 ? "row" : "rows",
+                  options_.table.c_str(), seconds, Grouped(rate).c_str());
     }
   }
 

@@ -23,6 +23,13 @@ bool IsParquet(const std::string& path, const LoadOptions& options) {
 }
 
 Status InFile(const Status& status, const std::string& path) {
+  // Arrow's words name its own options.
+  if (status.message().find("straddling") != std::string::npos) {
+    return Error(ErrorCode::kInvalidTable,
+                 "a row of the file is too long bytes_max=", kCsvBlockBytes, " file=", path);
+  }
+  if (status.message().find("cannot infer number of columns") != std::string::npos)
+    return Error(ErrorCode::kInvalidTable, "the file has no head line file=", path);
   return Error(ErrorCode::kInvalidTable, status.message(), " file=", path);
 }
 
@@ -176,6 +183,14 @@ class ParquetSource : public LoadSource {
   int64_t read_rows_ = 0;
 };
 
+Status CheckTwins(std::vector<std::string> names, const std::string& path) {
+  std::ranges::sort(names);
+  const auto twin = std::ranges::adjacent_find(names);
+  if (twin == names.end()) return Status::OK();
+  return Error(ErrorCode::kInvalidTable, "file has two columns of one name column=", *twin,
+               " file=", path);
+}
+
 Status CheckNames(const std::vector<std::string>& names, const std::vector<types::Column>& columns,
                   const std::string& path) {
   for (const std::string& name : names) {
@@ -209,9 +224,10 @@ Result<std::unique_ptr<LoadSource>> LoadSource::Open(const std::string& path,
                                                      const std::vector<types::Column>& columns,
                                                      const LoadOptions& options) {
   const bool parquet = IsParquet(path, options);
-  if (!options.ignore_extra && (parquet || options.header)) {
+  if (parquet || options.header) {
     ASSIGN_OR_RAISE(const auto names, ColumnNamesOf(path, options));
-    RETURN_NOT_OK(CheckNames(names, columns, path));
+    RETURN_NOT_OK(CheckTwins(names, path));
+    if (!options.ignore_extra) RETURN_NOT_OK(CheckNames(names, columns, path));
   }
   return parquet ? ParquetSource::Open(path, columns) : CsvSource::Open(path, columns, options);
 }

@@ -147,6 +147,36 @@ TEST_F(LoadSourceTest, ParquetColumnsAreCastWithoutLoss) {
               ReadAll(write("[[1, 1700000000123456, []]]"), columns, Defaults()));
 }
 
+TEST_F(LoadSourceTest, TwoColumnsOfOneNameAreRefused) {
+  const std::string csv = Write("twins.csv", "id,name,name\n1,a,b\n");
+  const auto twins =
+      arrow::schema({arrow::field("id", arrow::int32()), arrow::field("name", arrow::utf8()),
+                     arrow::field("name", arrow::utf8())});
+  const std::string parquet = io::JoinPath(folder_.path(), "twins.parquet");
+  const auto file = arrow::io::FileOutputStream::Open(parquet).ValueOrDie();
+  const auto table = arrow::Table::MakeEmpty(twins).ValueOrDie();
+  ASSERT_OK(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file));
+  ASSERT_OK(file->Close());
+  for (const bool ignore_extra : {false, true}) {
+    LoadOptions options = Defaults();
+    options.ignore_extra = ignore_extra;
+    for (const std::string& path : {csv, parquet}) {
+      const Status status = LoadSource::Open(path, Columns(), options).status();
+      EXPECT_CODE(ErrorCode::kInvalidTable, status);
+      EXPECT_THAT(status.message(),
+                  testing::AllOf(testing::HasSubstr("column=name"), testing::HasSubstr(path)));
+    }
+  }
+}
+
+TEST_F(LoadSourceTest, ARowThatIsTooLongIsNamedSo) {
+  const std::string path =
+      Write("long.csv", "id,name\n1,a\n2," + std::string(10 << 20, 'x') + "\n3,b\n");
+  const Status status = ReadAll(path, Columns(), Defaults()).status();
+  EXPECT_CODE(ErrorCode::kInvalidTable, status);
+  EXPECT_THAT(status.message(), testing::HasSubstr("row of the file is too long bytes_max="));
+}
+
 TEST(LoadOptionsTest, KnowsItsArguments) {
   LoadOptions options;
   EXPECT_FALSE(ParseLoadOptions({"--bootstrap-servers", "h:1", "--table", "db.t", "--json",

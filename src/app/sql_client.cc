@@ -3,20 +3,30 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "app/sql_event.h"
 #include "base/json_text.h"
+#include "io/loop.h"
+#include "io/task.h"
 
 namespace sluice::app {
 namespace {
 
 constexpr time_t kReadTimeoutSeconds = 24 * 3600;  // A statement may run for long.
+constexpr std::chrono::milliseconds kInterruptLook{100};
+
+// A session is busy until the server has seen that the statement before was given up.
+constexpr int kHttpBusy = 409;
+constexpr int kAttemptsWhileBusy = 50;
 
 // An answer's line, and the body of a refusal, are no longer than this.
 constexpr size_t kLineBytesMax = 256 << 20;
 constexpr size_t kRefusalBytesMax = 1 << 20;
+
+io::Task<void> Pause(io::Loop& loop) { co_await io::Sleep(loop, kInterruptLook); }
 
 bool IsSessionId(const std::string& id) {
   return !id.empty() && std::ranges::all_of(id, [](unsigned char c) {
@@ -78,9 +88,31 @@ class LineParser {
 }  // namespace
 
 struct SqlClient::State {
-  explicit State(const std::string& url) : http(url) {}
+  State(const std::string& url, std::function<bool()> is_interrupted)
+      : http(url), interrupted(std::move(is_interrupted)) {
+    if (interrupted == nullptr) return;
+    watch = io::LoopThreads::Start("shell", 1);
+    watch->at(0).Post([this] { Watch(); });
+  }
+
+  // Closing the connection is how a client gives a statement up. It is told again until the end:
+  // the request may be about to be sent.
+  void Watch() {
+    if (running && interrupted()) {
+      given_up = true;
+      http.stop();
+    }
+    watch->at(0).After(kInterruptLook, [this] { Watch(); });
+  }
+
+  Status RunOnce(const std::string& sql, const OnEvent& on_event, int* http_status);
+
   httplib::Client http;
   std::string session;
+  const std::function<bool()> interrupted;
+  std::atomic<bool> running{false};
+  std::atomic<bool> given_up{false};       // The statement that runs, by `interrupted`.
+  std::unique_ptr<io::LoopThreads> watch;  // Last: its thread uses the others.
 };
 
 SqlClient::SqlClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -89,8 +121,9 @@ SqlClient::~SqlClient() {
   if (!state_->session.empty()) state_->http.Delete("/api/v1/sessions/" + state_->session);
 }
 
-Result<std::unique_ptr<SqlClient>> SqlClient::Connect(const std::string& url) {
-  auto state = std::make_unique<State>(url);
+Result<std::unique_ptr<SqlClient>> SqlClient::Connect(const std::string& url,
+                                                      std::function<bool()> interrupted) {
+  auto state = std::make_unique<State>(url, std::move(interrupted));
   if (!state->http.is_valid())
     return Error(ErrorCode::kInvalidConfig, "not a URL of the form http://HOST:PORT url=", url);
   state->http.set_read_timeout(kReadTimeoutSeconds);
@@ -109,8 +142,9 @@ Result<std::unique_ptr<SqlClient>> SqlClient::Connect(const std::string& url) {
   return std::unique_ptr<SqlClient>(new SqlClient(std::move(state)));
 }
 
-Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
-  const nlohmann::json body = {{"sql", sql}, {"session", state_->session}};
+Status SqlClient::State::RunOnce(const std::string& sql, const OnEvent& on_event,
+                                 int* http_status) {
+  const nlohmann::json body = {{"sql", sql}, {"session", session}};
   LineParser parser(on_event);
   httplib::Request request;
   request.method = "POST";
@@ -118,7 +152,8 @@ Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
   request.headers = {{"Content-Type", "application/json"}};
   request.body = JsonText(body);
   std::string refusal;  // The body of an answer that is not a stream of events.
-  int status = 0;
+  int& status = *http_status;
+  status = 0;
   request.response_handler = [&status](const httplib::Response& response) {
     status = response.status;
     return true;
@@ -130,13 +165,28 @@ Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
   };
   httplib::Response response;
   httplib::Error error = httplib::Error::Success;
-  const bool whole = state_->http.send(request, response, error);
+  const bool whole = http.send(request, response, error);
   if (status != 0 && status != 200) {
     const auto event = nlohmann::json::parse(refusal, nullptr, false);
     if (event.is_object()) return ErrorOfEvent(event);
     return Error(ErrorCode::kNetwork, "the server refuses the statement status=", status);
   }
+  if (!whole && given_up) return Status::Cancelled("statement given up");
   return parser.Result(whole);
+}
+
+Status SqlClient::Run(const std::string& sql, const OnEvent& on_event) {
+  State& state = *state_;
+  const bool may_be_busy = state.given_up.exchange(false);
+  state.running = true;
+  int http_status = 0;
+  Status status = state.RunOnce(sql, on_event, &http_status);
+  for (int n = 1; may_be_busy && http_status == kHttpBusy && n < kAttemptsWhileBusy; ++n) {
+    io::SyncWait(state.watch->at(0), Pause(state.watch->at(0)));
+    status = state.RunOnce(sql, on_event, &http_status);
+  }
+  state.running = false;
+  return status;
 }
 
 }  // namespace sluice::app

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,8 +12,11 @@ namespace sluice::app {
 /// Format: `POST /api/v1/sql` answers one JSON object a line (docs/formats/sql-endpoint.md).
 class SqlClient : public SqlRunner {
  public:
-  /// `url`: "http://HOST:PORT". Errors: kNetwork when nobody answers there.
-  static Result<std::unique_ptr<SqlClient>> Connect(const std::string& url);
+  /// `url`: "http://HOST:PORT". `interrupted`, if given, is asked ten times a second, on a thread
+  /// of its own, while a statement runs; true gives the statement up, though nothing of its answer
+  /// has come. Errors: kNetwork when nobody answers there.
+  static Result<std::unique_ptr<SqlClient>> Connect(const std::string& url,
+                                                    std::function<bool()> interrupted = nullptr);
   ~SqlClient() override;
 
   Status Run(const std::string& sql, const OnEvent& on_event) override;

@@ -37,7 +37,6 @@ struct ShellOptions {
 Status RunStatement(SqlRunner& client, const std::string& format, std::string_view sql) {
   ASSIGN_OR_RAISE(auto printer, SqlPrinter::Make(format, std::cout));
   int64_t written = -1;
-  interrupted = false;
   Status printed;
   const Status run = client.Run(std::string(sql), [&](const nlohmann::json& event) {
     const nlohmann::json& kind = event["kind"];
@@ -64,10 +63,24 @@ bool IsQuit(std::string_view statement) {
   return statement == "quit" || statement == "exit" || statement == "QUIT" || statement == "EXIT";
 }
 
+bool IsHelp(std::string_view statement) { return statement == "help" || statement == "HELP"; }
+
+constexpr const char* kHelp =
+    "Statements end with a semicolon and may take several lines; arrows recall earlier ones.\n"
+    "  SHOW TABLES;  SHOW CREATE TABLE t;  DESCRIBE t;   what there is\n"
+    "  SELECT ... FROM t;  FROM t$lake;                  log and lake as one; the lake alone\n"
+    "  SET 'key' = 'value';  SET;                        settings of this session\n"
+    "  quit;                                             leave, as Ctrl-D does\n"
+    "Ctrl-C gives up the statement that runs, or the lines typed so far.\n";
+
 // Stops at the first statement that fails, and at one that leaves.
 int RunScript(SqlRunner& client, const std::string& format, const std::string& script) {
   for (const sql::StatementText& statement : sql::SplitStatements(script)) {
     if (IsQuit(statement.text)) return 0;
+    if (IsHelp(statement.text)) {
+      std::cout << kHelp;
+      continue;
+    }
     const Status status = RunStatement(client, format, statement.text);
     if (status.ok()) continue;
     if (statement.line > 1) std::cerr << "in the statement at line " << statement.line << ": ";
@@ -90,8 +103,16 @@ bool RunComplete(SqlRunner& client, const std::string& format, std::string* pend
     if (!statement.complete) break;
     used = static_cast<size_t>(statement.text.data() - pending->data()) + statement.text.size() + 1;
     if (IsQuit(statement.text)) return false;
+    if (IsHelp(statement.text)) {
+      std::cout << kHelp;
+      continue;
+    }
     const Status status = RunStatement(client, format, statement.text);
     if (!status.ok()) PrintError(status);
+    if (interrupted) {  // What was typed behind it is given up with it.
+      used = pending->size();
+      break;
+    }
   }
   pending->erase(0, used);
   if (sql::SplitStatements(*pending).empty())
@@ -100,17 +121,26 @@ bool RunComplete(SqlRunner& client, const std::string& format, std::string* pend
 }
 
 int Interact(SqlRunner& client, const ShellOptions& options) {
-  std::signal(SIGINT, [](int) { interrupted = true; });
+  // Without SA_RESTART: waiting for a line ends, too.
+  struct sigaction on_interrupt = {};
+  on_interrupt.sa_handler = [](int) { interrupted = true; };
+  sigaction(SIGINT, &on_interrupt, nullptr);
   using_history();
   stifle_history(kHistoryMax);
   const std::string history = HistoryPath();
   if (!history.empty()) read_history(history.c_str());
   std::cout << "Connected to "
             << (options.bootstrap_servers.empty() ? options.url : options.bootstrap_servers)
-            << ". Statements end with a semicolon; quit; leaves.\n";
+            << ". Statements end with a semicolon; help; says more, quit; leaves.\n";
   std::string pending;
   while (true) {
+    interrupted = false;
     char* line = readline(pending.empty() ? "sluice> " : "     -> ");
+    if (line == nullptr && interrupted) {
+      std::cout << "^C\n";
+      pending.clear();
+      continue;
+    }
     if (line == nullptr) break;
     if (pending.empty() && IsQuit(line)) {
       free(line);
@@ -136,11 +166,11 @@ int Interact(SqlRunner& client, const ShellOptions& options) {
 
 // To the server's engine over HTTP, or to the cluster with an engine in this process.
 Result<std::unique_ptr<SqlRunner>> Connect(const ShellOptions& options) {
-  if (options.bootstrap_servers.empty()) return SqlClient::Connect(options.url);
-  ASSIGN_OR_RAISE(auto local,
-                  LocalSql::Connect({.bootstrap_servers = options.bootstrap_servers,
-                                     .client = options.client,
-                                     .interrupted = [] { return interrupted.load(); }}));
+  const auto is_interrupted = [] { return interrupted.load(); };
+  if (options.bootstrap_servers.empty()) return SqlClient::Connect(options.url, is_interrupted);
+  ASSIGN_OR_RAISE(auto local, LocalSql::Connect({.bootstrap_servers = options.bootstrap_servers,
+                                                 .client = options.client,
+                                                 .interrupted = is_interrupted}));
   if (!local->lake_status().ok()) {
     std::cerr
         << "warning: the lake of the cluster cannot be read from here, nor tables that are in it: "

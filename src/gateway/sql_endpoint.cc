@@ -214,8 +214,9 @@ bool SqlEndpoint::CancelOperation(const std::string& id, Status why) {
 }
 
 // Statements of a named session, or of one of their own. Errors: kInvalidConfig when the session is
-// unknown or busy; kStorageBackpressure when too many run.
-Result<std::shared_ptr<SqlEndpoint::Operation>> SqlEndpoint::Begin(const std::string* session) {
+// unknown or busy; kStorageBackpressure when too many run; `http_status` is that of the refusal.
+Result<std::shared_ptr<SqlEndpoint::Operation>> SqlEndpoint::Begin(const std::string* session,
+                                                                   int* http_status) {
   auto operation = std::make_shared<Operation>();
   if (session == nullptr) {
     operation->entry = std::make_shared<Entry>();
@@ -224,6 +225,7 @@ Result<std::shared_ptr<SqlEndpoint::Operation>> SqlEndpoint::Begin(const std::st
   const std::lock_guard lock(mutex_);
   if (stopped_) return Error(ErrorCode::kNetwork, "the server is stopping");
   if (running_.size() >= options_.statements_max) {
+    *http_status = 429;
     return Error(ErrorCode::kStorageBackpressure,
                  "too many statements run, statements_max=", options_.statements_max);
   }
@@ -233,6 +235,7 @@ Result<std::shared_ptr<SqlEndpoint::Operation>> SqlEndpoint::Begin(const std::st
       return Error(ErrorCode::kInvalidConfig, "unknown or ended SQL session session=", *session);
     }
     if (found->second->busy) {
+      *http_status = 409;
       return Error(ErrorCode::kInvalidConfig, "the session is running another statement");
     }
     operation->entry = found->second;
@@ -271,11 +274,10 @@ HttpResponse SqlEndpoint::Run(const HttpRequest& request) {
     }
     session = body["session"];
   }
-  auto begun = Begin(session ? &*session : nullptr);
+  int refusal = 0;
+  auto begun = Begin(session ? &*session : nullptr, &refusal);
   if (!begun.ok()) {
-    return CodeOf(begun.status()) == ErrorCode::kStorageBackpressure
-               ? Refusal(429, begun.status())
-               : ErrorResponse(begun.status());
+    return refusal == 0 ? ErrorResponse(begun.status()) : Refusal(refusal, begun.status());
   }
   const std::shared_ptr<Operation> operation = *begun;
   operation->statement_max = timeout == body.end()

@@ -51,7 +51,7 @@ class SqlEndpoint {
   Result<std::string> Create();
   bool EndSession(const std::string& id);
   bool CancelOperation(const std::string& id, Status why);
-  Result<std::shared_ptr<Operation>> Begin(const std::string* session);
+  Result<std::shared_ptr<Operation>> Begin(const std::string* session, int* http_status);
   void End(const std::shared_ptr<Operation>& operation);
   HttpResponse Run(const HttpRequest& request);
   void Watch();
