@@ -144,11 +144,14 @@ def test_ctrl_c_gives_up_what_runs_and_what_is_typed_but_not_the_shell(where, tm
     person.write(f"CREATE TEMPORARY VIEW big AS SELECT * FROM (VALUES {values}) AS t (x);\n".encode())
     person.until(b"OK")
     person.until(b"sluice> ")
-    person.write(b"SELECT SUM(a.x * b.x) FROM big a, big b, big c, big d, big e, big f;\n")
-    person.until(b"big f;")  # The terminal's echo; the statement takes days.
-    person.write(b"\x03")
-    person.until(b"error: ")
-    person.until(b"sluice> ")
+    said, pause_s = b"", 0.0
+    while b"error: " not in said:  # Else the line was still being typed when the interrupt came.
+        person.write(b"SELECT SUM(a.x * b.x) FROM big a, big b, big c, big d, big e, big f;\n")
+        person.until(b"big f;")  # The terminal's echo; the statement takes days.
+        time.sleep(pause_s)
+        pause_s += 0.1
+        person.write(b"\x03")
+        said = person.until(b"sluice> ")
     person.write(b"SELECT 40 + 2 AS answer;\n")
     person.until(b"42")
     person.until(b"sluice> ")

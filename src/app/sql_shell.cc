@@ -1,6 +1,7 @@
 #include "app/sql_shell.h"
 
 #include <editline/readline.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +22,7 @@ namespace sluice::app {
 namespace {
 
 constexpr int kHistoryMax = 2000;
+constexpr int kInterruptLookUs = 100'000;
 std::atomic<bool> interrupted{false};  // A signal handler sets it, other threads look.
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -120,11 +122,25 @@ bool RunComplete(SqlRunner& client, const std::string& format, std::string* pend
   return true;
 }
 
+// The next byte that is typed; the end when Ctrl-C comes first, also just before this waits.
+int NextByte(FILE* /*terminal*/) {
+  while (!interrupted) {
+    fd_set typed;
+    FD_ZERO(&typed);
+    FD_SET(STDIN_FILENO, &typed);
+    timeval patience{.tv_sec = 0, .tv_usec = kInterruptLookUs};
+    if (select(STDIN_FILENO + 1, &typed, nullptr, nullptr, &patience) <= 0) continue;
+    unsigned char byte = 0;
+    const ssize_t count = read(STDIN_FILENO, &byte, 1);
+    if (count == 1) return byte;
+    if (count == 0 || errno != EINTR) return EOF;
+  }
+  return EOF;
+}
+
 int Interact(SqlRunner& client, const ShellOptions& options) {
-  // Without SA_RESTART: waiting for a line ends, too.
-  struct sigaction on_interrupt = {};
-  on_interrupt.sa_handler = [](int) { interrupted = true; };
-  sigaction(SIGINT, &on_interrupt, nullptr);
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  rl_getc_function = &NextByte;
   using_history();
   stifle_history(kHistoryMax);
   const std::string history = HistoryPath();
