@@ -342,7 +342,8 @@ TEST(CheckRocksStoreTest, ReadsAStoreWholeAndChangesNothing) {
   const auto stores = MakeRocksStores(files, RocksOptions{});
   for (const bool clean : {false, true}) {
     auto store = stores->Open(folder).ValueOrDie();
-    const std::vector<KeyStore::Change> changes{{"a", "1"}, {"b", std::string(9000, 'x')}};
+    const std::string large(9000, 'x');
+    const std::vector<KeyStore::Change> changes{{"a", "1"}, {"b", large}};
     ASSERT_OK(store->Write(changes, {4, 2}));
     if (clean) ASSERT_OK(store->Close());
     store.reset();

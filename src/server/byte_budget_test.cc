@@ -1,6 +1,7 @@
 #include "server/byte_budget.h"
 
 #include "server/connection_testing.h"
+#include "wire/api.h"
 
 namespace sluice::server {
 namespace {
@@ -10,9 +11,12 @@ using std::chrono::milliseconds;
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint64_t kSmall = ByteBudget::kSmallBytes;
 
+// A call that may be large.
+constexpr auto kLargeKey = static_cast<int16_t>(wire::ApiKey::kProduceLog);
+
 // A head that announces `size_bytes`, and a hundred of them.
 std::string StalledHead(int32_t size_bytes) {
-  std::string frame = Request(1, std::string(100, 'x'));
+  std::string frame = Request(1, std::string(100, 'x'), kLargeKey);
   StoreBe(frame.data(), size_bytes);
   return frame;
 }
@@ -49,7 +53,7 @@ TEST(ByteBudgetTest, HeadsThatNoBodyFollowsHoldUpNobodyAndEnd) {
 TEST(ByteBudgetTest, ABodyHoldsLittleMoreThanWhatCameOfIt) {
   ServedWorld served({}, /*budget_bytes=*/64 * kMiB);
   const auto silent = served.Connect();
-  std::string frame = Request(1, std::string(3 * kMiB, 'x'));
+  std::string frame = Request(1, std::string(3 * kMiB, 'x'), kLargeKey);
   StoreBe(frame.data(), int32_t{50 << 20});
   ASSERT_OK(io::SyncWait(served.client, Write(*silent, frame)));
   served.world.RunFor(milliseconds(1000));

@@ -280,8 +280,8 @@ TEST_F(LogCallsTest, ProjectionStopsInFrontOfADamagedBatch) {
 
 // A batch of nothing must not stop those who project, whatever schema it names.
 TEST_F(LogCallsTest, EmptyBatchesNameAKnownSchema) {
-  const std::string empty = LogBatch({});
-  const std::string unknown = LogBatch({}, {.schema_id = 77});
+  const std::string empty = wire::BuildEmptyLogBatch({.schema_id = 1}, /*append_only=*/true);
+  const std::string unknown = wire::BuildEmptyLogBatch({.schema_id = 77}, /*append_only=*/true);
   ASSERT_OK(Produce(0, LogBatch(SomeRows(0, 10))));
   ASSERT_OK(Produce(0, empty));
   EXPECT_CODE(ErrorCode::kSchemaNotExist, Produce(0, unknown));
