@@ -25,6 +25,8 @@ using types::DataType;
 using types::TypeKind;
 using Rows = std::shared_ptr<arrow::RecordBatch>;
 
+io::Task<void> Pause(io::Loop& loop) { co_await io::Sleep(loop, std::chrono::milliseconds(10)); }
+
 class PeerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -45,6 +47,10 @@ class PeerTest : public testing::Test {
     if (cluster_ != nullptr)
       EXPECT_OK(Wait(Admin(cluster_).DropDatabase(loop(), database_, true, /*cascade=*/true)));
     if (servers_ != nullptr) servers_->Close();
+    // What waits for an answer ends by that, on its loop, which must still be there.
+    for (int i = 0; i < 6000 && cluster_ != nullptr && cluster_.use_count() > 1; ++i)
+      Wait(Pause(loop()));
+    EXPECT_LE(cluster_.use_count(), 1);
   }
 
   // Not the loop of the sockets, so that calls cross threads.
