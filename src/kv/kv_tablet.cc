@@ -101,6 +101,17 @@ KvTablet::KvTablet(KvOptions options, std::shared_ptr<KeyStore> store, Applied a
       flusher_(std::make_unique<Flusher>(store_, *options_.flush_pool, *options_.loop,
                                          options_.before_flush)) {}
 
+namespace {
+
+// What is wrong with rows that came whole is wrong again when they are sent again, which clients do
+// for ever with what kCorruptRecord refuses.
+Status AsWrongRows(const Status& status) {
+  if (CodeOf(status) != ErrorCode::kCorruptRecord) return status;
+  return Error(ErrorCode::kInvalidTable, status.message());
+}
+
+}  // namespace
+
 KvTablet::~KvTablet() = default;
 
 int64_t KvTablet::log_offset() const { return write_back_->upto().log_offset; }
@@ -112,7 +123,9 @@ Result<Prepared> KvTablet::Prepare(const wire::KvBatchView& batch,
                       // up.
   RETURN_NOT_OK(RefuseWhenFull());
   if (!batch.CrcMatches()) return Corrupt("kv batch fails its crc ", options_.bucket.ToString());
-  ASSIGN_OR_RAISE(PutBatch put, PutBatch::Parse(*rows_, batch, target_columns, mode));
+  auto parsed = PutBatch::Parse(*rows_, batch, target_columns, mode);
+  if (!parsed.ok()) return AsWrongRows(parsed.status());
+  PutBatch put = std::move(parsed).ValueUnsafe();
   const auto keys = put.keys_to_read();
   ASSIGN_OR_RAISE(const Values old_values,
                   Read(keys, &WriteBack::FindNewest, reads, kReadBytesMax));
@@ -193,7 +206,10 @@ Result<KvTablet::Values> KvTablet::Read(std::span<const std::string_view> keys, 
 Result<std::string> KvTablet::BuildChangelog(const Prepared& prepared,
                                              wire::LogBatchOptions options) const {
   ASSIGN_OR_RAISE(const RowVersion* version, rows_->versions.Find(prepared.schema_id));
-  return BuildChangelogBatch(*version, rows_->log_format, prepared.changes, prepared.rows, options);
+  auto batch =
+      BuildChangelogBatch(*version, rows_->log_format, prepared.changes, prepared.rows, options);
+  if (!batch.ok()) return AsWrongRows(batch.status());
+  return batch;
 }
 
 void KvTablet::Commit(Prepared prepared, int64_t base_offset, int64_t next_offset,

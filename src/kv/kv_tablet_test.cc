@@ -163,12 +163,12 @@ TEST_F(KvTabletTest, RefusesNullKeysForeignKeysAndDamage) {
     return bucket.tablet().Prepare(*wire::KvBatchView::Parse(bytes), {}, PutMode::kMerge);
   };
   const std::vector<wire::KvRecord> swapped{{records[1].key, records[0].row}};
-  EXPECT_CODE(ErrorCode::kCorruptRecord, prepare(wire::BuildKvBatch(1, -1, -1, swapped)));
+  EXPECT_CODE(ErrorCode::kInvalidTable, prepare(wire::BuildKvBatch(1, -1, -1, swapped)));
   std::string null_key(*records[0].row);
   null_key[0] = static_cast<char>(null_key[0] | 1);
   null_key.erase(1, 1);  // NULL takes no bytes.
   const std::vector<wire::KvRecord> nulls{{records[0].key, null_key}};
-  EXPECT_CODE(ErrorCode::kCorruptRecord, prepare(wire::BuildKvBatch(1, -1, -1, nulls)));
+  EXPECT_CODE(ErrorCode::kInvalidTable, prepare(wire::BuildKvBatch(1, -1, -1, nulls)));
   std::string flipped = good;
   flipped.back() = static_cast<char>(flipped.back() ^ 1);
   EXPECT_CODE(ErrorCode::kCorruptRecord, prepare(flipped));

@@ -52,7 +52,7 @@ TEST_F(KeyCallsTest, LookupsMayBringRowsThatAreAbsent) {
   EXPECT_EQ(ReadAll(kKeyTable, 0).size(), 2u);
   keys->set_keys(0, "no key");
   ASSERT_OK_AND_ASSIGN(const auto refused, ask());
-  EXPECT_EQ(refused.buckets_resp(0).error_code(), static_cast<int>(ErrorCode::kCorruptRecord));
+  EXPECT_EQ(refused.buckets_resp(0).error_code(), static_cast<int>(ErrorCode::kInvalidTable));
 }
 
 TEST_F(KeyCallsTest, ChangelogShowsEveryChange) {
@@ -187,8 +187,8 @@ TEST_F(KeyCallsTest, RowsThatAreNotWholeAreRefused) {
     row += end;
     return PutBytes(0, wire::BuildKvBatch(1, -1, -1, std::vector<wire::KvRecord>{{key, row}}));
   };
-  EXPECT_CODE(ErrorCode::kCorruptRecord, put("a\xff", ""));
-  EXPECT_CODE(ErrorCode::kCorruptRecord, put("a", "more"));
+  EXPECT_CODE(ErrorCode::kInvalidTable, put("a\xff", ""));
+  EXPECT_CODE(ErrorCode::kInvalidTable, put("a", "more"));
   EXPECT_EQ(Lookup(0, {1}).ValueOrDie(), (Rows{std::nullopt}));
   EXPECT_TRUE(ReadAll(kKeyTable, 0).empty());
   ASSERT_OK(put("a", ""));
