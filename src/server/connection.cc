@@ -15,24 +15,26 @@ constexpr size_t kHeadBytes = wire::kFrameLengthBytes + wire::kRequestHeaderByte
 // error reply, which a close with unread bytes would destroy on its side.
 constexpr std::chrono::milliseconds kLinger{1000};
 constexpr size_t kLingerChunkBytes = 64 << 10;
-// A body is read in pieces as large as what came of it before, within these bounds.
-constexpr size_t kBodyPieceBytesMin = 64 << 10;
-constexpr size_t kBodyPieceBytesMax = 1 << 20;
+// A body is read in pieces: the first, then the others.
+constexpr size_t kFirstPieceBytes = 64 << 10;
+constexpr size_t kPieceBytes = 1 << 20;
 // The memory of a body grows so many times over, which spares copies; what was not read into is
 // not touched.
 constexpr size_t kBodyGrowth = 16;
+constexpr size_t kBodyPlaceBytes = 4 << 20;
 // Who waits for bytes of the budget does not read, so the end of the stream is looked for.
 constexpr std::chrono::milliseconds kLookForEnd{1000};
 static_assert(ByteBudget::kSmallBytes <= FrameReader::kBufferBytes);
 
-// Where the piece ends that begins at `done`.
+// Where the piece ends that begins at `done`: a short one first, for those who send nothing more.
 size_t EndOfPiece(size_t done, size_t size_bytes) {
-  return std::min(size_bytes, done + std::clamp(done, kBodyPieceBytesMin, kBodyPieceBytesMax));
+  return std::min(size_bytes, done + (done == 0 ? kFirstPieceBytes : kPieceBytes));
 }
 
+// Most bodies have their place from the start; pages that nothing was written to cost nothing.
 void Extend(std::string* body, size_t end, size_t size_bytes) {
   if (end > body->capacity())
-    body->reserve(std::min(size_bytes, std::max(kBodyPieceBytesMax, end * kBodyGrowth)));
+    body->reserve(std::min(size_bytes, std::max(kBodyPlaceBytes, end * kBodyGrowth)));
   body->resize(end);
 }
 
