@@ -7,8 +7,10 @@
 
 #include "app/admin.h"
 #include "app/cluster_view.h"
+#include "app/command_line.h"
 #include "app/sql_printer.h"
 #include "app/visible_text.h"
+#include "base/json_text.h"
 #include "types/table_options.h"
 
 namespace sluice::app {
@@ -36,13 +38,7 @@ std::optional<int> ParseDescribeOptions(const std::string& text, const std::stri
   parser.add_option("--format", out->format, "table or json")
       ->check(CLI::IsMember({"table", "json"}));
   AddClientOptions(&out->client, &parser);
-  std::vector<std::string> args(arguments.rbegin(), arguments.rend());  // As the parser wants them.
-  try {
-    parser.parse(std::move(args));
-  } catch (const CLI::ParseError& error) {
-    return parser.exit(error);
-  }
-  return std::nullopt;
+  return ParseCommandLine(arguments, &parser);
 }
 
 // Prints objects of the same members as a table.
@@ -71,9 +67,7 @@ Status PrintTable(const std::string& title, const Json& rows) {
   return Status::OK();
 }
 
-void PrintJson(const Json& json) {
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-}
+void PrintJson(const Json& json) { std::cout << JsonText(json, 2) << "\n"; }
 
 template <typename T>
 Json OrNull(const std::optional<T>& value) {
@@ -211,7 +205,8 @@ Result<bool> DescribeTables(ClusterView& view, const DescribeOptions& options) {
   bool whole = true;
   Json tables = Json::array();
   for (const std::string& name : options.tables) {
-    ASSIGN_OR_RAISE(const TableView table, view.TableWithBuckets(PathOf(name)));
+    ASSIGN_OR_RAISE(TableView table, view.TableWithBuckets(PathOf(name)));
+    RETURN_NOT_OK(view.AddSchemas(&table));
     whole &= !AnyError(table);
     if (options.format == "json") {
       tables.push_back(TableJson(table));

@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/admin.h"
+#include "app/command_line.h"
 #include "app/machine.h"
 #include "app/segment_table.h"
 #include "app/visible_text.h"
+#include "base/json_text.h"
 #include "log/log_state.h"
 #include "log/segment.h"
 #include "log/segment_walk.h"
@@ -51,13 +53,7 @@ std::optional<int> ParseDumpOptions(const std::vector<std::string>& arguments, D
       ->check(CLI::IsMember({"arrow", "indexed", "compacted"}));
   parser.add_option("--data-dir", out->data_dir,
                     "Data folder whose metadata knows the table of the file");
-  std::vector<std::string> args(arguments.rbegin(), arguments.rend());  // As the parser wants them.
-  try {
-    parser.parse(std::move(args));
-  } catch (const CLI::ParseError& error) {
-    return parser.exit(error);
-  }
-  return std::nullopt;
+  return ParseCommandLine(arguments, &parser);
 }
 
 types::LogFormat FormatNamed(const std::string& name) {
@@ -283,9 +279,7 @@ class Dump {
                 VisibleText(TextOf(row["values"])).c_str());
   }
 
-  static std::string TextOf(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
+  static std::string TextOf(const Json& json) { return JsonText(json); }
 
   void TellDamage(int64_t offset, uint64_t position, uint64_t bytes, const std::string& reason) {
     ++damaged_;

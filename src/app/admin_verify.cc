@@ -3,8 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/admin.h"
+#include "app/command_line.h"
 #include "app/data_folder_check.h"
 #include "app/visible_text.h"
+#include "base/json_text.h"
 #include "io/file.h"
 
 namespace sluice::app {
@@ -72,12 +74,7 @@ int VerifyMain(const std::vector<std::string>& arguments) {
   bool as_json = false;
   parser.add_option("DATA_DIR", folder, "The folder, as data.dir names it")->required();
   parser.add_flag("--json", as_json, "Print one JSON document");
-  std::vector<std::string> args(arguments.rbegin(), arguments.rend());  // As the parser wants them.
-  try {
-    parser.parse(std::move(args));
-  } catch (const CLI::ParseError& error) {
-    return parser.exit(error);
-  }
+  if (const auto answered = ParseCommandLine(arguments, &parser)) return *answered;
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   const auto check = CheckDataFolder(io::LocalFileSystem(), folder);
   if (!check.ok()) {
@@ -86,7 +83,7 @@ int VerifyMain(const std::vector<std::string>& arguments) {
     return 1;
   }
   if (as_json) {
-    std::printf("%s\n", ToJson(*check).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    std::printf("%s\n", JsonText(ToJson(*check), 2).c_str());
   } else {
     Print(*check);
   }

@@ -5,6 +5,7 @@
 #include "app/config.h"
 #include "app/jaas.h"
 #include "app/security.h"
+#include "base/text.h"
 #include "io/file.h"
 
 namespace sluice::app {
@@ -43,7 +44,7 @@ Result<Settings> ReadSecurity(const ClientOptions& options) {
 
 Status FillLogin(Settings& security, client::SocketOptions* out) {
   const std::string& mechanism = security["sasl.mechanism"];
-  if (!mechanism.empty() && !SameWord(mechanism, "PLAIN"))
+  if (!mechanism.empty() && !SameUpToCase(mechanism, "PLAIN"))
     return WrongKey("mechanism is not PLAIN", "sasl.mechanism");
   out->sasl_username = security["sasl.username"];
   out->sasl_password = security["sasl.password"];

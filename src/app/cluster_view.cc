@@ -54,12 +54,17 @@ Result<TableView> ClusterView::Table(const types::TablePath& path) {
   client::Admin admin(cluster_);
   TableView table;
   ASSIGN_OR_RAISE(table.info, io::SyncWait(loop(), admin.GetTable(loop(), path)));
-  for (int32_t id = 1; id <= table.info.schema_id; ++id) {
-    ASSIGN_OR_RAISE(table.schemas[id], io::SyncWait(loop(), cluster_->Schema(loop(), path, id)));
-  }
   if (!table.info.descriptor.partitioned()) return table;
   ASSIGN_OR_RAISE(table.partitions, io::SyncWait(loop(), admin.ListPartitions(loop(), path, {})));
   return table;
+}
+
+Status ClusterView::AddSchemas(TableView* table) {
+  for (int32_t id = 1; id <= table->info.schema_id; ++id) {
+    ASSIGN_OR_RAISE(table->schemas[id],
+                    io::SyncWait(loop(), cluster_->Schema(loop(), table->info.path, id)));
+  }
+  return Status::OK();
 }
 
 Result<TableView> ClusterView::TableWithBuckets(const types::TablePath& path) {
@@ -131,17 +136,21 @@ void ClusterView::AddLake(TableView* table) {
   const auto lake = io::SyncWait(loop(), client::Admin(cluster_).GetLakeSnapshot(
                                              loop(), table->info.path, std::nullopt, false));
   if (CodeOf(lake.status()) == ErrorCode::kLakeSnapshotNotExist) return;
-  if (lake.ok()) table->lake_snapshot_id = lake->snapshot_id;
-  for (BucketView& bucket : table->buckets) {
-    if (!lake.ok()) {
+  if (!lake.ok()) {
+    for (BucketView& bucket : table->buckets) {
       if (bucket.error.empty()) bucket.error = lake.status().message();
-      continue;
     }
-    for (const client::LakeBucketOffset& offset : lake->buckets) {
-      const bool same =
-          offset.bucket == bucket.bucket && offset.partition_id == bucket.partition_id;
-      if (same && offset.log_end_offset >= 0) bucket.lake_offset = offset.log_end_offset;
-    }
+    return;
+  }
+  table->lake_snapshot_id = lake->snapshot_id;
+  std::map<std::pair<std::optional<int64_t>, int32_t>, int64_t> offsets;
+  for (const client::LakeBucketOffset& offset : lake->buckets) {
+    if (offset.log_end_offset >= 0)
+      offsets[{offset.partition_id, offset.bucket}] = offset.log_end_offset;
+  }
+  for (BucketView& bucket : table->buckets) {
+    const auto found = offsets.find({bucket.partition_id, bucket.bucket});
+    if (found != offsets.end()) bucket.lake_offset = found->second;
   }
 }
 

@@ -47,10 +47,12 @@ class ClusterView {
   Result<client::ClusterInfo> Servers();
   Result<std::map<std::string, std::string>> Configs();
   Result<std::vector<types::TablePath>> Tables();
-  /// A table without its buckets. Errors: kTableNotExist.
+  /// A table without its buckets and schemas. Errors: kTableNotExist.
   Result<TableView> Table(const types::TablePath& path);
   /// With the buckets and their offsets.
   Result<TableView> TableWithBuckets(const types::TablePath& path);
+  /// Every schema that it had: a call each.
+  Status AddSchemas(TableView* table);
 
  private:
   ClusterView() = default;

@@ -5,10 +5,11 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "app/settings.h"
+#include "coordinator/ddl_intents.h"
 #include "kv/key_store.h"
 #include "log/checkpoint.h"
 #include "meta/catalog.h"
@@ -19,10 +20,9 @@ namespace {
 
 using log::Finding;
 
-constexpr const char* kMetadataFolder = "metadata";
 // Folders of the data folder that hold no tables.
-constexpr const char* kOtherFolders[] = {kMetadataFolder, "sql-spill"};
-constexpr const char* kLockFiles[] = {"server.lock", ".lock"};
+constexpr const char* kOtherFolders[] = {kMetadataFolder, kSpillFolder};
+constexpr const char* kLockFiles[] = {kDataLockFile, ".lock"};
 
 struct NameAndId {
   std::string name;
@@ -46,14 +46,11 @@ std::optional<NameAndId> SplitId(const std::string& text, std::string_view separ
 std::set<int64_t> TablesToDelete(const meta::CatalogState& state) {
   std::set<int64_t> tables;
   for (const meta::DdlIntent& intent : state.intents) {
-    const auto payload = nlohmann::json::parse(intent.payload, nullptr, /*allow_exceptions=*/false);
-    if (intent.kind != "delete_replicas" || !payload.is_object()) continue;
-    const auto buckets = payload.find("buckets");
-    if (buckets == payload.end() || !buckets->is_array()) continue;
-    for (const auto& bucket : *buckets) {
-      if (bucket.is_array() && !bucket.empty() && bucket[0].is_number_integer())
-        tables.insert(bucket[0].get<int64_t>());
-    }
+    if (intent.kind != coordinator::DeleteIntent::kKind) continue;
+    const auto deletion = coordinator::DeleteIntent::FromJson(intent.payload);
+    if (!deletion.ok()) continue;
+    for (const coordinator::StoppedBucket& bucket : deletion->buckets)
+      tables.insert(bucket.id.table_id);
   }
   return tables;
 }

@@ -1,9 +1,6 @@
 #include "app/security.h"
 
-#include <strings.h>
-
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <vector>
 
@@ -73,7 +70,7 @@ Result<std::map<std::string, std::string>> ProtocolsOf(const Config& config,
 
 Status CheckMechanisms(const Config& config) {
   for (const std::string& mechanism : SplitList(config.String(kMechanismsKey))) {
-    if (SameWord(mechanism, "PLAIN")) continue;
+    if (SameUpToCase(mechanism, "PLAIN")) continue;
     return Error(ErrorCode::kInvalidConfig, "mechanism is not PLAIN mechanism=", mechanism,
                  " key=", kMechanismsKey);
   }
@@ -134,20 +131,16 @@ bool IsListPassword(std::string_view password) {
 
 }  // namespace
 
-bool SameWord(const std::string& one, const char* other) {
-  return one.size() == std::strlen(other) && strcasecmp(one.c_str(), other) == 0;
-}
-
 bool HasTls(const std::string& protocol) {
-  return SameWord(protocol, "TLS") || SameWord(protocol, "SASL_TLS");
+  return SameUpToCase(protocol, "TLS") || SameUpToCase(protocol, "SASL_TLS");
 }
 
 bool HasLogin(const std::string& protocol) {
-  return SameWord(protocol, "SASL") || SameWord(protocol, "SASL_TLS");
+  return SameUpToCase(protocol, "SASL") || SameUpToCase(protocol, "SASL_TLS");
 }
 
 bool IsProtocol(const std::string& protocol) {
-  return SameWord(protocol, "PLAINTEXT") || HasTls(protocol) || HasLogin(protocol);
+  return SameUpToCase(protocol, "PLAINTEXT") || HasTls(protocol) || HasLogin(protocol);
 }
 
 Result<Passwords> ParseCredentials(std::string_view text) {
@@ -188,7 +181,7 @@ Result<std::map<std::string, ListenerSecurity>> SecurityOf(const Config& config)
   }
   std::map<std::string, ListenerSecurity> all;
   for (const auto& [name, protocol] : protocols) {
-    if (SameWord(protocol, "PLAINTEXT")) continue;
+    if (SameUpToCase(protocol, "PLAINTEXT")) continue;
     ListenerSecurity security;
     security.tls = HasTls(protocol);
     const auto found = own.find(LowerCase(name));

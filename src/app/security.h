@@ -19,8 +19,6 @@ struct ListenerSecurity {
   server::PlainUsers::Passwords fixed;  ///< Then: those of the JAAS text.
 };
 
-/// Words of security settings have no case.
-bool SameWord(const std::string& one, const char* other);
 /// What a protocol asks for, of listeners (`security.protocol.map`) and of clients
 /// (`client.security.protocol`): PLAINTEXT, SASL, TLS or SASL_TLS; anything else is no protocol.
 bool HasTls(const std::string& protocol);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "app/settings.h"
 #include "meta/catalog.h"
 #include "meta/rocks_store.h"
 
@@ -57,7 +58,7 @@ Result<std::optional<SegmentTable>> TableOfSegment(io::FileSystem& files, const 
   const auto place = PlaceOf(path);
   if (!place) return std::optional<SegmentTable>();
   const std::string metadata =
-      io::JoinPath(data_dir.empty() ? place->data_dir : data_dir, "metadata");
+      io::JoinPath(data_dir.empty() ? place->data_dir : data_dir, kMetadataFolder);
   ASSIGN_OR_RAISE(const bool exists, files.Exists(io::JoinPath(metadata, "CURRENT")));
   if (!exists) return std::optional<SegmentTable>();
   ASSIGN_OR_RAISE(const auto store, meta::ReadRocksMetaStore(metadata));

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "app/command_line.h"
 #include "app/config.h"
 #include "app/machine.h"
 #include "app/server_process.h"
@@ -29,13 +30,7 @@ std::optional<int> ParseServerArguments(std::vector<std::string> args, ServerArg
   parser.add_option("--conf", out->conf, "Configuration file (YAML)");
   parser.add_option("-D", out->assignments, "Setting key=value, wins over the file")
       ->allow_extra_args(false);
-  std::ranges::reverse(args);  // As the parser wants them.
-  try {
-    parser.parse(std::move(args));
-  } catch (const CLI::ParseError& error) {
-    return parser.exit(error);
-  }
-  return std::nullopt;
+  return ParseCommandLine(std::move(args), &parser);
 }
 
 Result<Config> MakeConfig(const ServerArguments& arguments) {

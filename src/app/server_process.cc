@@ -129,7 +129,7 @@ struct ServerProcess::Parts {
 
 Status ServerProcess::Parts::OpenData() {
   RETURN_NOT_OK(files.MakeFolders(folders.data));
-  ASSIGN_OR_RAISE(data_lock, files.LockFile(io::JoinPath(folders.data, "server.lock")));
+  ASSIGN_OR_RAISE(data_lock, files.LockFile(io::JoinPath(folders.data, kDataLockFile)));
   RETURN_NOT_OK(files.MakeFolders(folders.metadata));
   RETURN_NOT_OK(OpenRemote());
   disks = std::make_unique<DiskWatch>(
@@ -355,7 +355,7 @@ Status ServerProcess::Parts::StartHttp() {
       .threads = static_cast<int>(config.IsSet("sql.threads") ? config.Int("sql.threads")
                                                               : std::max(1, MachineCores() - 1)),
       .memory_bytes_max = memory.sql_bytes / 8 * 5,
-      .temp_folder = io::JoinPath(folders.data, "sql-spill")});
+      .temp_folder = io::JoinPath(folders.data, kSpillFolder)});
   views = std::make_unique<CatalogViews>(*catalog, *coordinator, local_thread->at(0));
   tables_options.cluster = local_cluster;
   tables_options.lake = lake.get();

@@ -27,7 +27,7 @@ const std::string& FirstSet(const Config& config, std::initializer_list<std::str
 Folders FoldersOf(const Config& config) {
   Folders folders;
   folders.data = config.String("data.dir");
-  folders.metadata = io::JoinPath(folders.data, "metadata");
+  folders.metadata = io::JoinPath(folders.data, kMetadataFolder);
   folders.remote = config.String("remote.data.dir");
   if (folders.remote.empty()) folders.remote = Beside(folders.data, "remote");
   folders.warehouse = LakePropertiesOf(config).at("warehouse");

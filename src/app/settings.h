@@ -19,6 +19,11 @@ class Catalog;
 
 namespace sluice::app {
 
+// Names in the data folder.
+inline constexpr char kMetadataFolder[] = "metadata";
+inline constexpr char kSpillFolder[] = "sql-spill";
+inline constexpr char kDataLockFile[] = "server.lock";
+
 /// Folders of a server, all absolute or as the user wrote them.
 struct Folders {
   std::string data;

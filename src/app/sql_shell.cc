@@ -11,6 +11,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "app/command_line.h"
 #include "app/local_sql.h"
 #include "app/sql_client.h"
 #include "app/sql_printer.h"
@@ -237,12 +238,7 @@ int SqlMain(const std::vector<std::string>& args) {
       ->capture_default_str();
   app.add_option("-e", options.statement, "Run these statements and leave");
   app.add_option("-f", options.file, "Run the statements of this file and leave")->excludes("-e");
-  try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());  // As CLI11 wants them.
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  }
+  if (const auto answered = ParseCommandLine(args, &app)) return *answered;
   return Run(options);
 }
 

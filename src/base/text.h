@@ -11,6 +11,14 @@ constexpr std::string_view TrimSpaces(std::string_view text) {
   return text;
 }
 
+/// The same without tabs too.
+constexpr std::string_view TrimBlanks(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 /// Letters of ASCII alone, whatever the locale.
 constexpr char LowerChar(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

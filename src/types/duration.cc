@@ -49,21 +49,15 @@ constexpr DurationUnit kUnits[] = {
     {"microseconds", 1e-3},
 };
 
-std::string_view TrimSpaces(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 }  // namespace
 
 Result<int64_t> ParseDurationMs(std::string_view text) {
-  const std::string_view trimmed = TrimSpaces(text);
+  const std::string_view trimmed = TrimBlanks(text);
   int64_t number = 0;
   const auto [end, error] =
       std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
   if (error != std::errc()) return Error(ErrorCode::kInvalidConfig, "not a duration value=", text);
-  const std::string unit = LowerCase(TrimSpaces(trimmed.substr(end - trimmed.data())));
+  const std::string unit = LowerCase(TrimBlanks(trimmed.substr(end - trimmed.data())));
   const auto found = std::ranges::find(kUnits, std::string_view(unit), &DurationUnit::name);
   if (found == std::end(kUnits))
     return Error(ErrorCode::kInvalidConfig, "unknown time unit value=", text);

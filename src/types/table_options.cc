@@ -5,18 +5,13 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "types/duration.h"
 
 namespace sluice::types {
 namespace {
 
 constexpr int64_t kDefaultFreshnessMs = 3 * 60 * 1000;
-
-std::string_view WithoutBlanks(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 bool BooleanOption(const TableDescriptor& table, const std::string& key, bool fallback) {
   return ParseBoolean(table.Property(key)).ValueOr(fallback);
@@ -25,14 +20,14 @@ bool BooleanOption(const TableDescriptor& table, const std::string& key, bool fa
 }  // namespace
 
 Result<bool> ParseBoolean(std::string_view text) {
-  const std::string upper = UpperCase(WithoutBlanks(text));
+  const std::string upper = UpperCase(TrimBlanks(text));
   if (upper == "TRUE") return true;
   if (upper == "FALSE") return false;
   return Error(ErrorCode::kInvalidConfig, "neither true nor false value=", text);
 }
 
 Result<int64_t> ParseInteger(std::string_view text) {
-  const std::string_view digits = WithoutBlanks(text);
+  const std::string_view digits = TrimBlanks(text);
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool in_range =
@@ -96,7 +91,7 @@ std::vector<std::string> StatisticsColumnNames(std::string_view value) {
   std::vector<std::string> names;
   for (size_t at = 0; at <= value.size();) {
     const size_t comma = std::min(value.find(',', at), value.size());
-    const std::string_view name = WithoutBlanks(value.substr(at, comma - at));
+    const std::string_view name = TrimBlanks(value.substr(at, comma - at));
     if (!name.empty()) names.emplace_back(name);
     at = comma + 1;
   }
@@ -106,7 +101,7 @@ std::vector<std::string> StatisticsColumnNames(std::string_view value) {
 std::vector<int> StatisticsColumns(const TableDescriptor& table) {
   const std::string value = table.Property(kStatisticsColumnsKey);
   if (value.empty() || table.has_primary_key()) return {};
-  const bool all = WithoutBlanks(value) == "*";
+  const bool all = TrimBlanks(value) == "*";
   const std::vector<std::string> names = StatisticsColumnNames(value);
   std::vector<int> positions;
   for (size_t i = 0; i < table.schema.columns.size(); ++i) {
