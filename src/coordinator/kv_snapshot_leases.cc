@@ -122,8 +122,7 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Acquire(const std::string& l
                  "all leases hold too many snapshots lease_id=", lease_id,
                  " most=", kSnapshotsInAllMax);
   }
-  RETURN_NOT_OK(Store(lease_id, lease));
-  Put(lease_id, std::move(lease));
+  RETURN_NOT_OK(Store(lease_id, std::move(lease)));
   return before;
 }
 
@@ -137,8 +136,7 @@ Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::Release(const std::string& l
     return buckets.contains(held.first) && released.insert(held.first).second;
   });
   if (lease.snapshots.empty()) return End(lease_id);
-  RETURN_NOT_OK(Store(lease_id, lease));
-  Put(lease_id, std::move(lease));
+  RETURN_NOT_OK(Store(lease_id, std::move(lease)));
   return released;
 }
 
@@ -201,9 +199,10 @@ bool KvSnapshotLeases::Holds(const types::BucketId& bucket, int64_t snapshot_id)
   return held_.contains({bucket, snapshot_id});
 }
 
-Status KvSnapshotLeases::Store(const std::string& lease_id, const Lease& lease) {
-  return catalog_.PutValue(kLeasesArea, ToHex(lease_id),
-                           LeaseToJson(lease.expires_ms, lease.snapshots));
+Status KvSnapshotLeases::Store(const std::string& lease_id, Lease lease) {
+  std::map<std::string, Lease> changed;
+  changed.emplace(lease_id, std::move(lease));
+  return StoreAll(std::move(changed));
 }
 
 // Leases as they are from now on; one that holds nothing ends.
@@ -230,9 +229,8 @@ void KvSnapshotLeases::Put(const std::string& lease_id, Lease lease) {
 }
 
 Result<KvSnapshotLeases::Buckets> KvSnapshotLeases::End(const std::string& lease_id) {
-  RETURN_NOT_OK(catalog_.DeleteValue(kLeasesArea, ToHex(lease_id)));
   Buckets buckets = BucketsOfLease(leases_.at(lease_id).snapshots);
-  Put(lease_id, {});
+  RETURN_NOT_OK(Store(lease_id, {}));
   return buckets;
 }
 

@@ -53,7 +53,7 @@ class KvSnapshotLeases {
     int64_t expires_ms = 0;
     Snapshots snapshots;
   };
-  Status Store(const std::string& lease_id, const Lease& lease);
+  Status Store(const std::string& lease_id, Lease lease);
   Status StoreAll(std::map<std::string, Lease> changed);
   Buckets HeldOfDropped(const meta::CatalogState& now) const;
   void Put(const std::string& lease_id, Lease lease);

@@ -22,6 +22,12 @@ Status CheckTables(int count) {
                " most=", kTablesMax);
 }
 
+// Whether the table, or a partition that it has or had, has the bucket.
+bool CanHave(const meta::TableState& table, const meta::PartitionBucket& bucket) {
+  return table.partitioned() == bucket.partition_id.has_value() && bucket.bucket >= 0 &&
+         bucket.bucket < table.bucket_count();
+}
+
 // The offsets that a request names, on top of `previous`. A partition may have been dropped while
 // it was tiered: its bucket is left out, since nobody reads it by this offset any more.
 template <typename Entries>
@@ -29,8 +35,7 @@ Result<meta::BucketOffsets> MergeOffsets(const meta::TableState& table,
                                          meta::BucketOffsets previous, const Entries& entries) {
   for (const auto& entry : entries) {
     const meta::PartitionBucket bucket = PartitionBucketOf(entry);
-    if (table.partitioned() != bucket.partition_id.has_value() || bucket.bucket < 0 ||
-        bucket.bucket >= table.bucket_count()) {
+    if (!CanHave(table, bucket)) {
       return Error(ErrorCode::kUnknownTableOrBucket, "no such bucket table=", table.info.path,
                    " bucket=", bucket.bucket);
     }
@@ -46,9 +51,7 @@ Result<meta::BucketOffsets> MergeOffsets(const meta::TableState& table,
 Status CheckBuckets(const meta::TableState& table, const meta::BucketOffsets& offsets,
                     const std::string& path) {
   for (const auto& [bucket, offset] : offsets) {
-    if (table.partitioned() == bucket.partition_id.has_value() && bucket.bucket >= 0 &&
-        bucket.bucket < table.bucket_count())
-      continue;
+    if (CanHave(table, bucket)) continue;
     return Corrupt("lake offsets name a bucket that the table lacks path=", path,
                    " bucket=", bucket.bucket);
   }

@@ -413,11 +413,11 @@ Status Catalog::DropView(const types::TablePath& path) {
 }
 
 Status Catalog::PutValue(const std::string& area, const std::string& key, std::string value) {
-  return store_.Apply({MetaStore::Put(nodes::Value(area, key), std::move(value))});
+  return ChangeValues(area, {{key, std::move(value)}});
 }
 
 Status Catalog::DeleteValue(const std::string& area, const std::string& key) {
-  return store_.Apply({MetaStore::DeleteTree(nodes::Value(area, key))});
+  return ChangeValues(area, {{key, std::nullopt}});
 }
 
 Status Catalog::ChangeValues(const std::string& area, ValueChanges changes) {
