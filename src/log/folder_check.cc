@@ -27,7 +27,7 @@ class FolderChecker {
     RETURN_NOT_OK(TakeStock());
     ReadState();
     ReadSnapshots();
-    if (restarting_) return std::move(check_);
+    if (state_ && state_->restarting()) return std::move(check_);
     DecideTrust();
     CheckSegments();
     CheckEnds();
@@ -85,8 +85,7 @@ class FolderChecker {
     const std::string path = io::JoinPath(folder_, kLogStateFile);
     if (!state.ok()) return Damage(path, std::nullopt, state.status().message());
     state_.emplace(std::move(*state));
-    restarting_ = state_->restarting();
-    if (restarting_) {
+    if (state_->restarting()) {
       check_.start_offset = check_.end_offset = check_.recovery_point = state_->start_offset();
       Note(path, state_->start_offset(), "log is to go on empty from here");
     }
@@ -293,7 +292,6 @@ class FolderChecker {
   std::vector<Snapshot> snapshots_;         // The same.
   std::optional<int64_t> newest_snapshot_;  // That can be read.
   std::optional<LogState> state_;
-  bool restarting_ = false;
   int64_t trusted_ = 0;
   int64_t timestamp_ms_ = std::numeric_limits<int64_t>::min();  // Of the batch before.
   // The segment that is walked now.

@@ -20,7 +20,7 @@ class SegmentWalk {
       ASSIGN_OR_RAISE(const std::string head, file_->ReadString(0, sizeof(int64_t)));
       first_offset = head.size() == sizeof(int64_t) ? LoadLe<int64_t>(head.data()) : 0;
     }
-    SegmentExtent extent{*first_offset, *first_offset, end_};
+    SegmentExtent extent{*first_offset, end_};
     uint64_t position = 0;
     while (position < end_) {
       RETURN_NOT_OK(WalkFrom(position, &extent));

@@ -27,7 +27,6 @@ struct SegmentVisitor {
 
 /// What stood in the file.
 struct SegmentExtent {
-  int64_t first_offset = 0;
   int64_t next_offset = 0;  ///< Behind the last batch that was found.
   uint64_t size_bytes = 0;
 };

@@ -33,11 +33,10 @@ struct ByteBudget::Grant::State {
     io::Completion<bool> granted;
   };
   struct Part {
-    // Whether nothing speaks against it but what the host holds.
-    bool HasRoom(uint64_t more) const { return used == 0 || used + more <= bytes_max; }
     bool Fits(const Claim& claim, uint64_t more) const {
       const uint64_t of_host = claim.host->second.used;
-      return HasRoom(more) && (of_host == 0 || of_host + more <= bytes_max / 2);
+      return (used == 0 || used + more <= bytes_max) &&
+             (of_host == 0 || of_host + more <= bytes_max / 2);
     }
     uint64_t bytes_max = 0;
     uint64_t used = 0;
@@ -101,7 +100,7 @@ struct ByteBudget::Grant::State {
     std::optional<io::Completion<bool>> waiting;
     {
       const std::lock_guard lock(mutex);
-      Part& part = claim->small ? small : large;
+      Part& part = PartOf(*claim);
       const auto found = std::ranges::find(part.line, claim,
                                            [](const Waiter& waiter) { return waiter.claim.get(); });
       if (found == part.line.end()) return;
@@ -155,9 +154,10 @@ ByteBudget::ByteBudget(uint64_t total_bytes)
 
 ByteBudget::Grant ByteBudget::Open(std::string_view peer, uint64_t size_bytes) {
   const bool small = size_bytes <= kSmallBytes;
+  std::string name = HostOf(peer);
   const std::lock_guard lock(state_->mutex);
   auto& hosts = (small ? state_->small : state_->large).hosts;
-  const auto host = hosts.try_emplace(HostOf(peer)).first;
+  const auto host = hosts.try_emplace(std::move(name)).first;
   ++host->second.claims;
   return {state_, std::make_shared<Grant::Claim>(Grant::Claim{small, host})};
 }

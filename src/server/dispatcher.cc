@@ -1,9 +1,8 @@
 #include "server/dispatcher.h"
 
-#include <strings.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "wire/frame.h"
 #include "wire/proto/handshake.pb.h"
 
@@ -75,9 +74,7 @@ Result<io::Payload> Dispatcher::ApiVersions(const io::Call& call) const {
 // Of a listener without logins: agreeing on PLAINTEXT succeeds with an empty answer.
 Result<io::Payload> Dispatcher::Authenticate(const io::Call& call) {
   ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::AuthenticateRequest>(call.body));
-  constexpr std::string_view kMechanism = "PLAINTEXT";
-  const std::string& wanted = request.protocol();  // It may hold a byte 0.
-  if (wanted.size() != kMechanism.size() || strcasecmp(wanted.c_str(), kMechanism.data()) != 0) {
+  if (!SameUpToCase(request.protocol(), "PLAINTEXT")) {
     return Error(ErrorCode::kAuthenticate,
                  "listener speaks another protocol asked=", request.protocol(),
                  " spoken=PLAINTEXT");

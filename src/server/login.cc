@@ -1,9 +1,8 @@
 #include "server/login.h"
 
-#include <strings.h>
-
 #include <utility>
 
+#include "base/text.h"
 #include "wire/api.h"
 #include "wire/proto/handshake.pb.h"
 
@@ -21,9 +20,7 @@ Result<io::Payload> Login::Answer(const wire::RequestHeader& header, std::string
                  " version=", header.api_version, " max=", api->max_version);
   }
   ASSIGN_OR_RAISE(const auto request, wire::ParseMessage<wire::AuthenticateRequest>(body));
-  constexpr std::string_view kMechanism = "PLAIN";
-  const std::string& wanted = request.protocol();  // It may hold a byte 0.
-  if (wanted.size() != kMechanism.size() || strcasecmp(wanted.c_str(), kMechanism.data()) != 0) {
+  if (!SameUpToCase(request.protocol(), "PLAIN")) {
     return Error(ErrorCode::kAuthenticate, "listener has another mechanism offered=PLAIN");
   }
   wire::AuthenticateResponse response;

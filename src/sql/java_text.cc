@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "types/civil_date.h"
 #include "types/finite_text.h"
 
 namespace sluice::sql {
@@ -96,10 +95,6 @@ std::string DateText(int64_t days) {
   std::string text = types::DateText(days);
   if (text.front() == '-') text.insert(1, text.find('-', 1) < 5 ? 5 - text.find('-', 1) : 0, '0');
   return text;
-}
-
-std::string TimeText(int64_t nanos_of_day, int32_t digits) {
-  return types::TimeText(nanos_of_day, digits);
 }
 
 std::string TimestampText(int64_t seconds, int32_t nanos, int32_t digits) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "types/civil_date.h"
+
 // Values as text and back, in the forms that Flink inherits from Java.
 namespace sluice::sql {
 
@@ -16,8 +18,7 @@ std::string JavaText(float value);
 std::string TimestampText(int64_t seconds, int32_t nanos, int32_t digits);
 /// "2025-03-31"; `days` since 1970-01-01.
 std::string DateText(int64_t days);
-/// "13:41:00.12" with `digits` of the fraction.
-std::string TimeText(int64_t nanos_of_day, int32_t digits);
+using types::TimeText;
 
 struct Instant {
   int64_t seconds = 0;

@@ -19,7 +19,6 @@ constexpr uint64_t kFilteredBatchesMax = 4096;
 
 // Of a batch, read at a time for its CRC: it stays in the processor's cache.
 constexpr uint64_t kCrcPieceBytes = 256 << 10;
-constexpr size_t kCrcFrom = 25;  // What a CRC covers begins at the schema id.
 // All of a slice is read for the CRCs: of more than that on the pool, not on a loop.
 constexpr uint64_t kLoopBytesMax = 1 << 20;
 
@@ -55,15 +54,17 @@ class Cutter {
     cut.position_bytes = position_bytes;
     ASSIGN_OR_RAISE(cut.header, wire::ParseLogBatchHeader(place.front));
     if (cut.header.size_bytes() > place.room) return EndsEarly(place);
-    if (!StaysWhole(cut.header)) ARROW_RETURN_NOT_OK(CheckCrc(cut.header, place));
+    const bool to_magic0 = wish_.positions.empty() && wish_.magic0 && cut.header.magic != 0;
+    if (to_magic0) ARROW_RETURN_NOT_OK(Need(&place, cut.header.size_bytes()));
+    if (!wish_.positions.empty() || wish_.filter != nullptr || to_magic0)
+      ARROW_RETURN_NOT_OK(CheckCrc(cut.header, place));
     if (wish_.filter != nullptr) {
       ASSIGN_OR_RAISE(cut.skipped, IsLeftOut(cut.header, &place));
       if (cut.skipped) return cut;
     }
     if (!wish_.positions.empty()) {
       ASSIGN_OR_RAISE(cut.projected, Project(cut.header, &place));
-    } else if (wish_.magic0 && cut.header.magic != 0) {
-      ARROW_RETURN_NOT_OK(Need(&place, cut.header.size_bytes()));
+    } else if (to_magic0) {
       ASSIGN_OR_RAISE(const auto batch, wire::LogBatchView::Parse(place.front));
       cut.copied = wire::ToMagic0(batch);
     }
@@ -107,15 +108,10 @@ class Cutter {
     std::string front;
   };
 
-  bool StaysWhole(const wire::LogBatchHeader& header) const {
-    return wish_.positions.empty() && wish_.filter == nullptr &&
-           !(wish_.magic0 && header.magic != 0);
-  }
-
   // The reader, who gets a part of the batch, or none, cannot.
   Status CheckCrc(const wire::LogBatchHeader& header, const Place& place) const {
     const auto front = std::string_view(place.front).substr(0, header.size_bytes());
-    uint32_t crc = Crc32c(front.substr(kCrcFrom));
+    uint32_t crc = Crc32c(front.substr(wire::kLogBatchCrcFrom));
     for (uint64_t at = front.size(); at < header.size_bytes(); at += kCrcPieceBytes) {
       const uint64_t size = std::min(kCrcPieceBytes, header.size_bytes() - at);
       ASSIGN_OR_RAISE(const std::string piece, Read(place.file, place.position_bytes + at, size));

@@ -113,9 +113,4 @@ void TableContexts::Forget(int64_t table_id) {
   contexts_.erase(table_id);
 }
 
-size_t TableContexts::size() const {
-  const std::lock_guard lock(mutex_);
-  return contexts_.size();
-}
-
 }  // namespace sluice::tablet

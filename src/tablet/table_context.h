@@ -83,11 +83,10 @@ class TableContexts {
   Result<TableContextPtr> Get(int64_t table_id);
   /// Read the table again at next use, after news of it or its end.
   void Forget(int64_t table_id);
-  size_t size() const;
 
  private:
   const TableSource& source_;
-  mutable std::mutex mutex_;  // Guards what follows.
+  std::mutex mutex_;  // Guards what follows.
   std::unordered_map<int64_t, TableContextPtr> contexts_;
   uint64_t news_ = 0;  // Counts calls of Forget.
 };

@@ -12,9 +12,9 @@ namespace {
 
 // Where the fields lie (docs/formats/log.md). Up to batch_sequence and record_count both magics
 // agree.
-constexpr size_t kLengthAt = 8, kMagicAt = 12, kTimestampAt = 13, kCrcAt = 21, kSchemaIdAt = 25,
-                 kAttributesAt = 27, kLastOffsetDeltaAt = 28, kWriterIdAt = 32, kSequenceAt = 40,
-                 kRecordCountAt = 44, kStatisticsLengthAt = 48;
+constexpr size_t kLengthAt = 8, kMagicAt = 12, kTimestampAt = 13, kCrcAt = 21,
+                 kSchemaIdAt = kLogBatchCrcFrom, kAttributesAt = 27, kLastOffsetDeltaAt = 28,
+                 kWriterIdAt = 32, kSequenceAt = 40, kRecordCountAt = 44, kStatisticsLengthAt = 48;
 static_assert(kRecordCountAt + 4 == kLogBatchHeaderBytes);
 static_assert(kStatisticsLengthAt + 4 == kLogBatchHeaderBytesMax);
 
@@ -33,7 +33,7 @@ Status CheckHeader(const LogBatchHeader& header) {
   return Status::OK();
 }
 
-uint32_t BatchCrc(std::string_view batch) { return Crc32c(batch.substr(kSchemaIdAt)); }
+uint32_t BatchCrc(std::string_view batch) { return Crc32c(batch.substr(kLogBatchCrcFrom)); }
 
 }  // namespace
 

@@ -17,6 +17,9 @@ enum class ChangeType : uint8_t { kAppendOnly = 0, kInsert, kUpdateBefore, kUpda
 
 enum class ArrowCompression : uint8_t { kNone, kLz4Frame, kZstd };
 
+/// What the CRC of a log batch covers begins here, at the schema id.
+inline constexpr size_t kLogBatchCrcFrom = 25;
+
 /// Header of a log batch. Format: little-endian, docs/formats/log.md; magic 0 has 48 bytes, magic 1
 /// has 52.
 struct LogBatchHeader {

@@ -8,8 +8,6 @@
 namespace sluice::lake::paimon {
 namespace {
 
-constexpr int64_t kRawBatchRows = 32 * 1024;
-
 std::shared_ptr<arrow::Schema> SchemaOf(const std::vector<types::Column>& columns) {
   arrow::FieldVector fields;
   for (const types::Column& column : columns) {
@@ -86,7 +84,7 @@ Result<std::unique_ptr<LakeReader>> OpenSplitReader(const ReadContext& context,
                                                     int64_t bytes_max) {
   if (split.raw) {
     return std::make_unique<RawReader>(context, std::move(newest), split, std::move(columns),
-                                       BatchSize{.rows = kRawBatchRows, .bytes = bytes_max});
+                                       BatchSize{.bytes = bytes_max});
   }
   const std::string engine = newest->Option("merge-engine", "deduplicate");
   if (engine != "deduplicate" || !newest->Option("sequence.field").empty()) {
