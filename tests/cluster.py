@@ -189,6 +189,10 @@ class Server:
     def metrics(self):
         return self._get("/metrics").decode()
 
+    def metric(self, name):
+        """The value of one that has no labels, or has no others of its name."""
+        return float(re.search(rf"^{name}(?:\{{[^}}]*\}})? (\S+)$", self.metrics(), flags=re.M)[1])
+
     def status(self):
         """{"database.table": figures} as the console shows them."""
         tables = json.loads(self._get("/api/v1/tables"))["tables"]

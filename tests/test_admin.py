@@ -18,7 +18,6 @@ ROWS = 300
 BATCHES = 24  # Several segments of 8 KiB.
 PATIENCE_S = 240
 WAIT_MS = 6000  # Of a fetch; its threshold is lower.
-LAKE = {"table.datalake.enabled": "true", "table.datalake.freshness": "1s"}
 
 
 def admin(program, *args):
@@ -33,9 +32,7 @@ def good(program, *args):
 
 
 def rows(first):
-    return wire.log_batch(pa.RecordBatch.from_pylist(
-        [{"id": i, "writer": 0, "text": f"row {i} {i * 7919 % 99991}"} for i in range(first, first + ROWS)],
-        workload.LOG_SCHEMA))
+    return workload.log_batch_of(first, ROWS)
 
 
 def put(client, table_id, keys):
@@ -134,7 +131,7 @@ def test_describe_and_offsets_of_a_live_cluster(program, filled):
 def test_describe_tells_how_far_the_lake_is(program, make_server):
     server = make_server().start()
     client = server.client()
-    client.create_table("fluss.tiered", wire.descriptor(workload.LOG_COLUMNS, properties=LAKE))
+    client.create_table("fluss.tiered", wire.descriptor(workload.LOG_COLUMNS, properties=workload.lake_properties()))
     client.produce(client.table_info("fluss.tiered")[0], 0, rows(0))
     server.wait_for_lake(client, "fluss.tiered", {0: ROWS})
     told = json.loads(good(program, "offsets", "--bootstrap-servers", server.bootstrap, "--format", "json"))

@@ -2,7 +2,6 @@
 log, though what was planned to be read was gone and the read had to be planned anew."""
 import os
 import random
-import re
 import threading
 import time
 
@@ -62,7 +61,7 @@ def check_prefix(count, total):
 
 def planned_anew(server):
     """Reads of the running process that began anew, by its metrics."""
-    return int(float(re.search(r"^sluice_sql_reads_planned_anew_total\S* (\S+)", server.metrics(), flags=re.M).group(1)))
+    return int(server.metric("sluice_sql_reads_planned_anew_total"))
 
 
 def anew_in_log(server, table_id, path):

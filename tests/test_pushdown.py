@@ -125,7 +125,7 @@ class Table:
 
 def skipped_batches(server):
     """Of the log, by their statistics."""
-    return int(float(re.search(r"^sluice_fetch_skipped_batches_total (\S+)$", server.metrics(), re.M).group(1)))
+    return int(server.metric("sluice_fetch_skipped_batches_total"))
 
 
 class Checks:

@@ -2,7 +2,6 @@
 import asyncio
 import datetime
 import decimal
-import re
 import time
 
 import fluss
@@ -125,7 +124,7 @@ def test_batches_with_statistics_are_written_by_each_and_read_by_the_other(serve
         return await poll_until(scanner, len(rows) + 1)
 
     def skipped():
-        return float(re.search(r"^sluice_fetch_skipped_batches_total (\S+)$", server.metrics(), re.M).group(1))
+        return server.metric("sluice_fetch_skipped_batches_total")
 
     run(server, write)
     before = skipped()

@@ -4,13 +4,12 @@ import struct
 import pytest
 
 import wire_client as wire
+import workload
 from test_memory import resident_mb
 from wire_client import Client, Connection, WireError, message
 
-RECORD_TOO_LARGE = 13
 PREFIX_LOOKUP, LIMIT_SCAN, GET_TABLE_STATS = 1034, 1033, 1059
 BUCKETS_MAX = KEYS_MAX = 1 << 17
-COLUMNS = [("id", "BIGINT", False), ("version", "BIGINT", True), ("text", "STRING", True)]
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def client(server):
 @pytest.fixture
 def table(client, request):
     path = f"limits.{request.node.name.split('[')[0]}"
-    client.create_table(path, wire.descriptor(COLUMNS, primary_key=["id"], custom={"comment": "x" * 2000}))
+    client.create_table(path, wire.descriptor(workload.KEY_COLUMNS, primary_key=["id"], custom={"comment": "x" * 2000}))
     yield path, client.table_info(path)[0]
     client.drop_table(path)
 
@@ -33,7 +32,7 @@ def table(client, request):
 def refused(call):
     with pytest.raises(WireError) as failed:
         call()
-    assert failed.value.code == RECORD_TOO_LARGE, failed.value
+    assert failed.value.code == wire.RECORD_TOO_LARGE, failed.value
 
 
 def packed(values):
@@ -78,5 +77,5 @@ def test_a_call_without_rows_is_not_huge(server, key):
     # Its head is enough to be refused.
     connection.send_raw(struct.pack(">i", (16 << 20) + 1) + struct.pack(">hhi", key, 0, 7))
     kind, request_id, answer = connection.read_response()
-    assert (kind, request_id, wire.parse(answer)[1]) == (1, 7, [RECORD_TOO_LARGE])
+    assert (kind, request_id, wire.parse(answer)[1]) == (1, 7, [wire.RECORD_TOO_LARGE])
     connection.close()

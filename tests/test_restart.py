@@ -3,7 +3,6 @@ import glob
 import os
 import re
 
-import pyarrow as pa
 import pytest
 
 import wire_client as wire
@@ -18,9 +17,7 @@ BATCHES = 24  # Three fill a segment of 8 KiB.
 
 def opening_bytes(server):
     """What the openings of buckets had to (check of logs, replay into keys)."""
-    text = server.metrics()
-    return tuple(float(re.search(rf"^sluice_opening_{what}_bytes_total (\S+)$", text, flags=re.M)[1])
-                 for what in ("scanned", "replayed"))
+    return tuple(server.metric(f"sluice_opening_{what}_bytes_total") for what in ("scanned", "replayed"))
 
 
 def put(client, table_id, first, count):
@@ -76,9 +73,7 @@ def test_views_are_there_after_a_restart(make_server):
 
 
 def rows(first):
-    return wire.log_batch(pa.RecordBatch.from_pylist(
-        [{"id": i, "writer": 0, "text": f"row {i} {i * 7919 % 99991}"} for i in range(first, first + ROWS_OF_A_BATCH)],
-        workload.LOG_SCHEMA))
+    return workload.log_batch_of(first, ROWS_OF_A_BATCH)
 
 
 def segments(server, bucket):

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from cluster import binary, free_ports
-from wire_client import (API_VERSIONS, CREATE_DATABASE, GET_METADATA, Connection, Disconnected, WireError, message,
+from wire_client import (API_VERSIONS, CREATE_DATABASE, GET_METADATA, LIST_DATABASES, Connection, Disconnected, WireError, message,
                          parse)
 
-AUTHENTICATE, DESCRIBE_CLUSTER_CONFIGS, LIST_DATABASES = 1038, 1045, 1003
+AUTHENTICATE, DESCRIBE_CLUSTER_CONFIGS = 1038, 1045
 CORRUPT_MESSAGE, AUTHENTICATE_ERROR = 3, 46
 PATIENCE_S = 180
 ALICE, PASSWORD, GUESS = "alice", "alice-s3cret", "gu3ssed-wrong"

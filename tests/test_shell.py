@@ -68,19 +68,13 @@ def test_a_piped_script_may_leave(where):
     assert done.returncode == 0 and done.stdout.split() == ["a", "1"], done.stderr
 
 
-def test_a_comment_behind_a_statement_starts_no_other(where):
-    terminal, inside = pty.openpty()
-    with subprocess.Popen([binary(), "sql", *where], stdin=inside, stdout=inside, stderr=inside, text=True) as process:
-        os.close(inside)
-        os.write(terminal, b"SELECT 40 + 2 AS a;   -- the answer\nquit\n")  # Where a statement had begun, quit is part of it.
-        said = b""
-        try:
-            while data := os.read(terminal, 4096):
-                said += data
-        except OSError:  # The other end is closed.
-            pass
-        os.close(terminal)
-        assert process.wait(PATIENCE_S) == 0 and b"42" in said and b"     -> " not in said, said
+def test_a_comment_behind_a_statement_starts_no_other(where, tmp_path):
+    person = Terminal(where, tmp_path)
+    person.until(b"sluice> ")
+    person.write(b"SELECT 40 + 2 AS a;   -- the answer\n")
+    said = person.until(b"42") + person.until(b"sluice> ")
+    person.leave()  # Where a statement had begun, quit is part of it.
+    assert b"     -> " not in said, said
 
 
 class Terminal:

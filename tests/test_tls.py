@@ -9,10 +9,10 @@ import time
 import pytest
 
 from cluster import ROOT, binary, free_ports
-from wire_client import API_VERSIONS, Connection, Disconnected, WireError, descriptor, message, parse
+from wire_client import API_VERSIONS, LIST_DATABASES, Connection, Disconnected, WireError, descriptor, message, parse
 
 FILES = os.path.join(ROOT, "src/io/testdata/tls")
-AUTHENTICATE, LIST_DATABASES, GET_METADATA, CREATE_TABLE = 1038, 1003, 1012, 1005
+AUTHENTICATE, GET_METADATA, CREATE_TABLE = 1038, 1012, 1005
 PATIENCE_S = 180
 USERS = ('org.apache.fluss.security.auth.sasl.plain.PlainLoginModule required user_alice="alice-s3cret";')
 

@@ -25,6 +25,12 @@ def lake_properties(freshness="1s"):
     return {"table.datalake.enabled": "true", "table.datalake.freshness": freshness}
 
 
+def log_batch_of(first, count):
+    """Rows of LOG_SCHEMA that can be told apart, as one batch."""
+    return wire.log_batch(pa.RecordBatch.from_pylist(
+        [{"id": i, "writer": 0, "text": f"row {i} {i * 7919 % 99991}"} for i in range(first, first + count)], LOG_SCHEMA))
+
+
 class Writer(threading.Thread):
     """Base of the writers: the loop, pausing, repeating."""
 
